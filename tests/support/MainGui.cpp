@@ -1,0 +1,11 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#include "tests/support/TestMain.h"
+
+#include <QGuiApplication>
+
+int main(int argc, char** argv)
+{
+    const QGuiApplication application(argc, argv);
+    return modulelens::test::runRegisteredTests(argc, argv);
+}
