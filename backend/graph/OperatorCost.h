@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backend/capture/ScalarType.h"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace modulelens::graph {
+
+/// A tensor as a cost formula sees it. Shape [batch, ...] as PyTorch passes it to the operator.
+struct CostTensor {
+    std::vector<std::int64_t> shape;
+    capture::ScalarType dtype = capture::ScalarType::Float32;
+};
+
+struct CostNone {};
+struct CostOther {};     ///< A value that no formula reads.
+
+/// One argument or result of an operator, by schema position.
+using CostArgument = std::variant<CostNone, CostTensor, std::vector<CostTensor>, std::int64_t, bool, double,
+                                  std::vector<std::int64_t>, std::vector<bool>, CostOther>;
+
+/// One execution of a dispatcher operator: `name` is "aten::addmm" (no overload), arguments by schema position.
+struct OperatorCall {
+    std::string_view name;
+    std::vector<CostArgument> inputs;
+    std::vector<CostArgument> outputs;
+};
+
+/// How far a FLOP number can be trusted (reference: FLOPs by torch's convention, 2 per multiply-add, matmul class only).
+enum class Coverage {
+    Counted,            ///< A formula gave the number.
+    ZeroByDefinition,   ///< Not matmul class: 0 by convention.
+    Unknown,            ///< No formula: the total is a lower bound.
+};
+
+struct OperatorCost {
+    Coverage coverage = Coverage::Unknown;
+    std::int64_t flops = 0;                      ///< 0 unless Counted.
+    std::optional<std::int64_t> bytesMoved;      ///< Inputs read plus outputs written once; absent when unknown.
+};
+
+/// Cost of one call. A composite operator that only calls others in eager mode has formulas of its own here, since an
+/// exported graph holds it as one node. Pure.
+[[nodiscard]] OperatorCost operatorCost(const OperatorCall& call);
+
+/// Every operator name that has a formula, sorted (tests hold each against a documentation row and a test case).
+[[nodiscard]] std::vector<std::string_view> operatorsWithFormula();
+
+}  // namespace modulelens::graph

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backend/graph/OperatorCost.h"
+#include "backend/graph/Program.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace modulelens::graph {
+
+/// Cost of one node before anything ran. Nodes of sub-graphs follow their parent's node in `node` order of execution.
+struct NodeCost {
+    int scope = 0;
+    std::string operatorName;          ///< "aten::addmm".
+    OperatorCost cost;
+};
+
+struct StaticCosts {
+    std::vector<NodeCost> nodes;       ///< Every operator node, in order.
+    std::int64_t flops = 0;            ///< Sum of what was counted.
+    std::vector<std::string> counted;  ///< Operator names, sorted, each once.
+    std::vector<std::string> zero;
+    std::vector<std::string> unknown;  ///< Not empty: `flops` is a lower bound.
+};
+
+/// Counts from recorded shapes. `symbols` gives values for symbolic sizes; what it does not name takes the hint of
+/// the sample inputs. A node with a size that stays unknown is Coverage::Unknown. Pure.
+[[nodiscard]] StaticCosts staticCosts(const Program& program, const std::map<std::string, std::int64_t>& symbols);
+
+}  // namespace modulelens::graph

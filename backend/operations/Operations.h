@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backend/base/Result.h"
+#include "backend/profile/Profile.h"
+#include "backend/protocol/WorkerMessages.h"
+#include "backend/registry/Registry.h"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace modulelens::operations {
+
+/// What a use case needs to know of its surroundings. Callbacks come on any thread.
+struct OperationContext {
+    std::stop_token stop;
+    std::function<void(const protocol::Progress&)> progress;
+    std::function<void(const std::string&)> log;
+    std::optional<std::chrono::milliseconds> timeout;
+};
+
+struct RunSettings {
+    std::string device = "cpu";
+    std::optional<int> threads;            ///< Absent: the capture's count for validation, the worker's default else.
+    int call = 0;                          ///< Which captured call.
+};
+
+struct RebuildReport {
+    registry::VersionSummary version;
+    std::string engine;                    ///< "program".
+    std::string how;                       ///< "non_strict", "strict", "draft".
+    std::int64_t loadNs = 0;
+    std::int64_t hostNs = 0;               ///< Of one run on the captured inputs.
+    int operatorCount = 0;
+    std::vector<protocol::OutputTensor> outputs;
+    std::vector<std::string> warnings;
+};
+
+struct ValidationReport {
+    registry::VersionSummary version;
+    std::string verdict;                   ///< "pass", "fail", "not_comparable", "no_program".
+    bool exact = false;
+    std::string engine = "program";
+    std::optional<double> maxAbsDiff;
+    std::vector<protocol::LeafResult> leaves;
+    int threads = 0;
+    std::string reason;
+    std::vector<std::string> warnings;
+    std::string resultId;                  ///< Of the stored result.
+};
+
+struct ProfileReport {
+    registry::VersionSummary version;
+    std::shared_ptr<const profile::Profile> profile;
+    protocol::ProfileResult result;
+    std::string engine = "program";
+    std::string device;
+    int threads = 0;
+    std::string resultId;
+};
+
+/// Values of one captured tensor, for the inputs and outputs page.
+struct TensorStatistics {
+    std::string pointer;
+    capture::TensorReference tensor;
+    std::int64_t elements = 0;
+    std::int64_t nanCount = 0;
+    std::int64_t infiniteCount = 0;
+    std::int64_t zeroCount = 0;
+    std::optional<double> minimum;         ///< Over finite values; absent when there are none or the dtype has no order.
+    std::optional<double> maximum;
+    std::optional<double> mean;
+    std::optional<double> standardDeviation;
+    std::vector<std::int64_t> histogram;   ///< 16 equal bins from minimum to maximum over finite values.
+    std::string gap;                       ///< Why there are no statistics.
+};
+
+/// The use cases: resolve, load, run, store. The explorer and the command line are faces on this class; what one can do, the
+/// other can. Owns its workers, shares the registry. Blocking; never on the GUI thread. Thread-safe: one job at a time per worker.
+class Operations {
+public:
+    /// `workerCommand` empty: modulelens-worker beside the running program, else on PATH.
+    Operations(std::shared_ptr<registry::Registry> registry, std::vector<std::string> workerCommand);
+    ~Operations();
+
+    [[nodiscard]] registry::Registry& registry() const;
+
+    /// Starts the worker if need be and says what it is and has.
+    [[nodiscard]] base::Result<protocol::InitializeResult> workerInfo(const OperationContext& context);
+
+    [[nodiscard]] base::Result<RebuildReport> rebuild(const std::string& addressOrId, const RunSettings& settings,
+                                                      const OperationContext& context);
+    /// Runs on the captured inputs, compares with the captured outputs, stores the verdict. A version without a program
+    /// gives the verdict "no_program", not an error.
+    [[nodiscard]] base::Result<ValidationReport> validate(const std::string& addressOrId, const RunSettings& settings,
+                                                          const OperationContext& context);
+    /// Unsupported: the version has no program.
+    [[nodiscard]] base::Result<ProfileReport> profile(const std::string& addressOrId, const RunSettings& settings,
+                                                      const OperationContext& context);
+
+    /// The hierarchy with what is known before anything ran on this machine: static FLOPs and parameter bytes from the program;
+    /// without a program the run record's call tree. Latency is what the traced run measured, if it did.
+    [[nodiscard]] base::Result<std::shared_ptr<const profile::Profile>> staticProfile(const std::string& addressOrId);
+    /// The newest stored profile, or null.
+    [[nodiscard]] base::Result<std::shared_ptr<const profile::Profile>> storedProfile(const std::string& addressOrId);
+
+    /// Statistics of the inputs and outputs of a captured call.
+    [[nodiscard]] base::Result<std::vector<TensorStatistics>> tensorStatistics(const std::string& addressOrId, int call,
+                                                                               const OperationContext& context);
+
+private:
+    struct Data;
+    std::unique_ptr<Data> m_data;
+};
+
+/// One sentence for a person: message, and what to do about it.
+[[nodiscard]] std::string errorSentence(const base::Error& error);
+
+}  // namespace modulelens::operations

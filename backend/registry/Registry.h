@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backend/base/Result.h"
+#include "backend/capture/Bundle.h"
+#include "backend/capture/NodeDocument.h"
+#include "backend/capture/RunRecord.h"
+#include "backend/capture/VersionDocument.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace modulelens::registry {
+
+using capture::AttributeValue;
+using capture::FileExtent;
+
+/// A version as lists show it.
+struct VersionSummary {
+    std::string id;                     ///< Opaque, unique in the registry.
+    std::string model;
+    std::string module;
+    std::string className;
+    int number = 0;                     ///< The N of vN, from 0 in each collection.
+    std::vector<std::string> tags;      ///< Sorted.
+    std::vector<std::string> aliases;   ///< "latest" included where it applies.
+    std::map<std::string, AttributeValue> attributes;
+    std::string program;                ///< Digest of the first program, or empty.
+    std::string noProgramReason;
+    std::string created;                ///< UTC, when captured.
+    std::string imported;               ///< UTC.
+    std::string device;                 ///< Where it was captured.
+    std::string torchVersion;
+    std::int64_t parameterBytes = 0;
+    int callCount = 0;
+    std::string versionDigest;
+    std::string stateDigest;
+    std::string verdict;                ///< Of the newest validation: "pass", "fail", ..., or empty.
+    bool exact = false;                 ///< Of that validation.
+    std::optional<std::int64_t> latencyNs;     ///< Of the newest profile.
+};
+
+enum class SortKey { Newest, Name, Parameters, Latency };
+
+struct SearchRequest {
+    std::string query;                  ///< Query language of DESIGN §8; empty finds everything.
+    int limit = 50;                     ///< 1 to 1000.
+    std::string cursor;                 ///< From SearchPage::nextCursor, or empty for the first page.
+    SortKey sort = SortKey::Newest;
+};
+
+struct SearchPage {
+    std::int64_t total = 0;             ///< Versions that the query finds in all.
+    std::string nextCursor;             ///< Empty on the last page.
+    std::vector<VersionSummary> versions;
+};
+
+/// A model or module in the browser's grouping.
+struct GroupSummary {
+    std::string name;                   ///< Model name, or module name within a model.
+    std::int64_t moduleCount = 0;
+    std::int64_t versionCount = 0;
+    std::string className;              ///< For modules: class of the newest version.
+};
+
+struct FacetValue {
+    std::string value;
+    std::int64_t count = 0;
+};
+
+/// A stored measurement.
+struct StoredResult {
+    std::string id;
+    std::string kind;                   ///< "profile", "validation", "benchmark".
+    std::string created;                ///< UTC.
+    std::string device;
+    std::string engine;                 ///< "program" or "source".
+    std::string json;                   ///< The result without bulk data.
+    std::filesystem::path file;         ///< Profile file, or empty.
+};
+
+struct RunSummary {
+    std::string id;
+    std::string model;
+    std::string collection;             ///< registered_model_...
+    std::int64_t step = 0;
+    std::string started;
+    std::string digest;
+    std::int64_t callCount = 0;
+};
+
+/// A place that keeps captured module versions. Every function blocks on disk or network, so none is called on the GUI
+/// thread. Thread-safe.
+/// Errors that every function may give: Corrupt (the store is damaged), PermissionDenied, StorageFull, Unavailable.
+class Registry {
+public:
+    virtual ~Registry() = default;
+
+    /// Where it is, for a person: a folder or "wandb:ENTITY/REGISTRY".
+    [[nodiscard]] virtual std::string displayName() const = 0;
+
+    /// InvalidArgument: the query has an error; the message points at the character.
+    [[nodiscard]] virtual base::Result<SearchPage> search(const SearchRequest& request) = 0;
+    /// Models with a version that the query finds, by name.
+    [[nodiscard]] virtual base::Result<std::vector<GroupSummary>> models(const std::string& query) = 0;
+    /// Modules of one model with a version that the query finds, in the model's own order (first captured first).
+    [[nodiscard]] virtual base::Result<std::vector<GroupSummary>> modules(const std::string& model, const std::string& query) = 0;
+    /// `field`: "model", "tag", "class", "device". Most frequent first.
+    [[nodiscard]] virtual base::Result<std::vector<FacetValue>> facet(const std::string& field, const std::string& query) = 0;
+
+    /// Finds a version by address (DESIGN §4) or id. NotFound names the nearest that exists.
+    [[nodiscard]] virtual base::Result<VersionSummary> resolve(const std::string& addressOrId) = 0;
+    [[nodiscard]] virtual base::Result<capture::VersionDocument> versionDocument(const std::string& id) = 0;
+    [[nodiscard]] virtual base::Result<capture::NodeDocument> node(const std::string& digest) = 0;
+    /// Text of a class source.
+    [[nodiscard]] virtual base::Result<std::string> source(const std::string& digest) = 0;
+    /// Where tensor data lies in local files; fetches first where the registry is remote. NotFound names the first missing.
+    [[nodiscard]] virtual base::Result<std::map<std::string, FileExtent>> tensors(const std::vector<std::string>& digests) = 0;
+    /// Where a program lies in a local file.
+    [[nodiscard]] virtual base::Result<FileExtent> program(const std::string& digest) = 0;
+    [[nodiscard]] virtual base::Result<std::vector<RunSummary>> runs(const std::string& model) = 0;
+    [[nodiscard]] virtual base::Result<capture::RunRecord> runRecord(const std::string& digest) = 0;
+    /// The run that a version was captured in, when it is known.
+    [[nodiscard]] virtual base::Result<std::optional<RunSummary>> runOf(const std::string& id) = 0;
+
+    /// Not an error when the tag is there already. InvalidArgument: empty, control characters, over 128 characters.
+    [[nodiscard]] virtual base::Result<void> addTag(const std::string& id, const std::string& tag) = 0;
+    /// Not an error when absent.
+    [[nodiscard]] virtual base::Result<void> removeTag(const std::string& id, const std::string& tag) = 0;
+    /// Points `alias` of the version's collection at it, moving it if it was elsewhere. InvalidArgument: "latest", "v<N>".
+    [[nodiscard]] virtual base::Result<void> setAlias(const std::string& id, const std::string& alias) = 0;
+    [[nodiscard]] virtual base::Result<void> removeAlias(const std::string& id, const std::string& alias) = 0;
+    [[nodiscard]] virtual base::Result<void> setAttribute(const std::string& id, const std::string& key, const AttributeValue& value) = 0;
+    [[nodiscard]] virtual base::Result<void> removeAttribute(const std::string& id, const std::string& key) = 0;
+    /// Moves the version to the trash; its number is never given again.
+    [[nodiscard]] virtual base::Result<void> remove(const std::string& id) = 0;
+
+    /// Stores a measurement of a version; `file` (may be empty) is copied into the registry.
+    [[nodiscard]] virtual base::Result<StoredResult> storeResult(const std::string& id, const StoredResult& result) = 0;
+    /// Newest first. `kind` empty: all.
+    [[nodiscard]] virtual base::Result<std::vector<StoredResult>> results(const std::string& id, const std::string& kind) = 0;
+};
+
+/// What an import did.
+struct ImportReport {
+    std::vector<std::filesystem::path> bundles;
+    int versionsNew = 0;
+    int versionsKnown = 0;                 ///< The same content was there already.
+    int runsNew = 0;
+    std::uint64_t bytesRead = 0;
+    std::uint64_t bytesStored = 0;
+    std::vector<VersionSummary> versions;  ///< New ones, in bundle order.
+    std::vector<std::string> warnings;
+};
+
+using ByteProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+
+/// The embedded registry: one folder with registry.sqlite, packs/, objects/, inbox/, trash (docs/formats/registry.md).
+class LocalRegistry : public Registry {
+public:
+    enum class Mode { ReadWrite, ReadOnly };
+
+    /// Opens `folder`, creating an empty registry in ReadWrite mode when there is none (its parent must exist or be
+    /// creatable), and sweeps leftovers of processes that died. PermissionDenied: the folder cannot be written.
+    /// Unsupported: written by a newer version. NotFound: ReadOnly and nothing is there.
+    [[nodiscard]] static base::Result<std::unique_ptr<LocalRegistry>> open(base::FileSystem& files,
+                                                                           const std::filesystem::path& folder, Mode mode);
+
+    /// Imports a bundle, a .mlens, or a folder of bundles: verifies everything first, stores what is new, commits once a
+    /// bundle. On any error the registry is as it was before the failing bundle.
+    [[nodiscard]] virtual base::Result<ImportReport> import(const std::filesystem::path& path, std::stop_token stop,
+                                                            const ByteProgress& progress) = 0;
+    /// Imports every bundle in inbox/ and removes those imported; a bundle that fails stays, named in warnings.
+    [[nodiscard]] virtual base::Result<ImportReport> importInbox(std::stop_token stop, const ByteProgress& progress) = 0;
+    [[nodiscard]] virtual std::filesystem::path folder() const = 0;
+};
+
+/// MODULELENS_REGISTRY, else "modulelens/registry" under the user's data folder (XDG_DATA_HOME, else ~/.local/share).
+[[nodiscard]] std::filesystem::path defaultRegistryFolder();
+
+}  // namespace modulelens::registry
