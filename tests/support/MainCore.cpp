@@ -4,8 +4,7 @@
 
 #include <QCoreApplication>
 
-int main(int argc, char** argv)
-{
+int main(int argc, char** argv) {
     const QCoreApplication application(argc, argv);
     return modulelens::test::runRegisteredTests(argc, argv);
 }

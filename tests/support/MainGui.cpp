@@ -4,8 +4,7 @@
 
 #include <QGuiApplication>
 
-int main(int argc, char** argv)
-{
+int main(int argc, char** argv) {
     const QGuiApplication application(argc, argv);
     return modulelens::test::runRegisteredTests(argc, argv);
 }

@@ -4,8 +4,7 @@
 
 #include <QApplication>
 
-int main(int argc, char** argv)
-{
+int main(int argc, char** argv) {
     const QApplication application(argc, argv);
     return modulelens::test::runRegisteredTests(argc, argv);
 }

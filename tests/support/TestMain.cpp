@@ -18,8 +18,7 @@ namespace {
 
 constexpr int kSkipped = 77;
 
-std::map<QString, TestFactory>& registry()
-{
+std::map<QString, TestFactory>& registry() {
     static std::map<QString, TestFactory> tests;
     return tests;
 }
@@ -30,8 +29,7 @@ struct LogFindings {
 };
 
 /// Qt Test reports neither skipped functions nor unexpected warnings in its exit code; its plain-text log names both.
-LogFindings readLog(const QString& path)
-{
+LogFindings readLog(const QString& path) {
     LogFindings findings;
     QFile file(path);
     if (!file.open(QIODevice::ReadOnly)) {
@@ -42,16 +40,15 @@ LogFindings readLog(const QString& path)
         const QString line = QString::fromUtf8(file.readLine()).trimmed();
         if (line.startsWith(QLatin1String("SKIP"))) {
             findings.skipped = true;
-        } else if (line.startsWith(QLatin1String("QWARN")) || line.startsWith(QLatin1String("QCRITICAL"))
-            || line.startsWith(QLatin1String("QSYSTEM"))) {
+        } else if (line.startsWith(QLatin1String("QWARN")) || line.startsWith(QLatin1String("QCRITICAL")) ||
+                   line.startsWith(QLatin1String("QSYSTEM"))) {
             findings.warnings.append(line);
         }
     }
     return findings;
 }
 
-int runOne(const QString& name, TestFactory create, QStringList arguments)
-{
+int runOne(const QString& name, TestFactory create, QStringList arguments) {
     const QTemporaryDir folder;
     const QString log = folder.filePath(QStringLiteral("log.txt"));
     arguments << QStringLiteral("-o") << QStringLiteral("-,txt") << QStringLiteral("-o") << log + QStringLiteral(",txt");
@@ -69,16 +66,14 @@ int runOne(const QString& name, TestFactory create, QStringList arguments)
     return findings.skipped ? kSkipped : 0;
 }
 
-} // namespace
+}  // namespace
 
-bool registerTest(const char* file, TestFactory create)
-{
+bool registerTest(const char* file, TestFactory create) {
     const QString stem = QFileInfo(QString::fromUtf8(file)).completeBaseName();
     return registry().emplace(stem.mid(QStringLiteral("tst_").size()), create).second;
 }
 
-int runRegisteredTests(int argc, char** argv)
-{
+int runRegisteredTests(int argc, char** argv) {
     QStringList arguments;
     for (int i = 0; i < argc; ++i) {
         arguments.append(QString::fromLocal8Bit(argv[i]));
@@ -103,4 +98,4 @@ int runRegisteredTests(int argc, char** argv)
     return result;
 }
 
-} // namespace modulelens::test
+}  // namespace modulelens::test

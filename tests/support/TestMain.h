@@ -19,11 +19,11 @@ bool registerTest(const char* file, TestFactory create);
 /// Requires: a running application object.
 int runRegisteredTests(int argc, char** argv);
 
-} // namespace modulelens::test
+}  // namespace modulelens::test
 
 /// Last line of a tst_<Class>.cpp, before its `#include "tst_<Class>.moc"`: makes the class runnable.
-#define ML_TEST_MAIN(Type)                                                                                             \
-    namespace {                                                                                                        \
-    [[maybe_unused]] const bool registered##Type = modulelens::test::registerTest(                                     \
-        __FILE__, []() -> std::unique_ptr<QObject> { return std::make_unique<Type>(); });                              \
+#define ML_TEST_MAIN(Type)                                                                                               \
+    namespace {                                                                                                          \
+    [[maybe_unused]] const bool registered##Type =                                                                       \
+        modulelens::test::registerTest(__FILE__, []() -> std::unique_ptr<QObject> { return std::make_unique<Type>(); }); \
     }

@@ -10,16 +10,14 @@ namespace modulelens::test {
 
 namespace {
 
-std::filesystem::path fromEnvironment(const char* variable)
-{
+std::filesystem::path fromEnvironment(const char* variable) {
     const char* value = std::getenv(variable);
     return value == nullptr ? std::filesystem::path() : std::filesystem::path(value);
 }
 
-} // namespace
+}  // namespace
 
-std::filesystem::path sourceFolder()
-{
+std::filesystem::path sourceFolder() {
     // ctest sets the variable; a test started by hand finds the tree above its own build folder.
     std::filesystem::path folder = fromEnvironment("MODULELENS_SOURCE_DIR");
     if (!folder.empty()) {
@@ -32,13 +30,11 @@ std::filesystem::path sourceFolder()
     return folder;
 }
 
-std::filesystem::path dataPath(std::string_view relative)
-{
+std::filesystem::path dataPath(std::string_view relative) {
     return sourceFolder() / "tests" / "data" / relative;
 }
 
-std::filesystem::path programPath(std::string_view name)
-{
+std::filesystem::path programPath(std::string_view name) {
     std::filesystem::path folder = fromEnvironment("MODULELENS_BIN_DIR");
     if (folder.empty()) {
         folder = QCoreApplication::applicationDirPath().toStdString();
@@ -46,9 +42,8 @@ std::filesystem::path programPath(std::string_view name)
     return folder / name;
 }
 
-std::filesystem::path pythonPath()
-{
+std::filesystem::path pythonPath() {
     return fromEnvironment("MODULELENS_PYTHON");
 }
 
-} // namespace modulelens::test
+}  // namespace modulelens::test

@@ -19,4 +19,4 @@ std::filesystem::path programPath(std::string_view name);
 /// The Python interpreter of the environment that the build uses; empty when there is none.
 std::filesystem::path pythonPath();
 
-} // namespace modulelens::test
+}  // namespace modulelens::test
