@@ -56,6 +56,8 @@ public:
     [[nodiscard]] virtual Result<void> rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
     /// Not an error when `path` is absent. A folder is removed with all it holds.
     [[nodiscard]] virtual Result<void> remove(const std::filesystem::path& path) = 0;
+    /// Size of the regular file `path`.
+    [[nodiscard]] virtual Result<std::uint64_t> sizeBytes(const std::filesystem::path& path) = 0;
     /// Creates `path` and its parents; not an error when present.
     [[nodiscard]] virtual Result<void> createDirectories(const std::filesystem::path& path) = 0;
     /// Makes renames and creations in `directory` durable.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "backend/capture/ScalarType.h"
+#include "backend/base/ScalarType.h"
 
 #include <cstdint>
 #include <optional>
@@ -15,7 +15,7 @@ namespace modulelens::graph {
 /// A tensor as a cost formula sees it. Shape [batch, ...] as PyTorch passes it to the operator.
 struct CostTensor {
     std::vector<std::int64_t> shape;
-    capture::ScalarType dtype = capture::ScalarType::Float32;
+    base::ScalarType dtype = base::ScalarType::Float32;
 };
 
 struct CostNone {};

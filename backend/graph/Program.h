@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backend/base/Result.h"
-#include "backend/capture/ScalarType.h"
+#include "backend/base/ScalarType.h"
 
 #include <complex>
 #include <cstdint>
@@ -30,7 +30,7 @@ struct SymbolicInteger {
 
 /// Shape and type that export recorded for a tensor value.
 struct TensorMeta {
-    capture::ScalarType dtype = capture::ScalarType::Float32;
+    base::ScalarType dtype = base::ScalarType::Float32;
     std::vector<SymbolicInteger> sizes;
     std::vector<SymbolicInteger> strides;
     std::int64_t storageOffset = 0;
@@ -68,7 +68,7 @@ struct MixedListArgument {
     std::vector<double> literals;            ///< Integers beyond 2^53 stand in integerLiterals.
     std::vector<std::int64_t> integerLiterals;
 };
-struct ScalarTypeArgument { capture::ScalarType value = capture::ScalarType::Float32; };
+struct ScalarTypeArgument { base::ScalarType value = base::ScalarType::Float32; };
 /// c10 enumeration values, already translated from the file's own numbering.
 struct LayoutArgument { int value = 0; };
 struct MemoryFormatArgument { int value = 0; };
