@@ -1,18 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The ModuleLens authors
 # SPDX-License-Identifier: MIT
 #
-#   ml_test(<layer> tst_<Class>.cpp [LABELS <label>...] [LINK <layer>...] [TIMEOUT <seconds>])
+#   ml_test(<layer> tst_<Class>.cpp [LABELS <label>...] [LINK <layer>...] [TIMEOUT <seconds>] [XVFB])
 #
 # adds one Qt Test class. All classes of a layer share the program tests_<layer>, to keep linking cheap; ctest shows each as
 # <layer>.<Class>. The test sees the layer, what the layer may use, the layers under LINK and tests/support. Labels default
 # to `unit`. tests/support/TestMain.h explains how a test file registers itself.
 #
-#   ml_test_support(<layer> <file>...)   helper files shared by the tests of one layer
+# XVFB runs the class under a virtual X server, for tests that need a real window; the others run on the offscreen platform.
+#
+#   ml_test_support(<layer> <file>...)                 helper files shared by the tests of one layer
+#   ml_bench(<name> bench_<Name>.cpp LINK <layer>...)  a benchmark, the program bench_<name>; see tests/bench/run.py
 
 include_guard(GLOBAL)
 
 function(ml_test layer file)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "" "TIMEOUT" "LABELS;LINK")
+    cmake_parse_arguments(PARSE_ARGV 2 arg "XVFB" "TIMEOUT" "LABELS;LINK")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "ml_test(${layer} ${file}): unknown arguments '${arg_UNPARSED_ARGUMENTS}'")
     endif()
@@ -39,12 +42,22 @@ function(ml_test layer file)
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 120)
     endif()
-    add_test(NAME ${layer}.${class} COMMAND tests_${layer} ${class})
+    set(environment "")
+    if(arg_XVFB)
+        add_test(NAME ${layer}.${class}
+            COMMAND xvfb-run -a -s "-screen 0 1920x1200x24" $<TARGET_FILE:tests_${layer}> ${class})
+        list(APPEND environment QT_QPA_PLATFORM=xcb)
+    else()
+        add_test(NAME ${layer}.${class} COMMAND tests_${layer} ${class})
+    endif()
     set_tests_properties(${layer}.${class} PROPERTIES
         LABELS "${arg_LABELS}"
         TIMEOUT ${arg_TIMEOUT}
         SKIP_RETURN_CODE 77
-        ENVIRONMENT "${ML_TEST_ENVIRONMENT}")
+        ENVIRONMENT "${ML_TEST_ENVIRONMENT};${environment}")
+    if(arg_XVFB)
+        set_tests_properties(${layer}.${class} PROPERTIES RESOURCE_LOCK xvfb)
+    endif()
 endfunction()
 
 function(ml_test_support layer)
@@ -52,6 +65,28 @@ function(ml_test_support layer)
         ml_test_executable(${layer})
         target_sources(tests_${layer} PRIVATE ${ARGN})
     endif()
+endfunction()
+
+function(ml_bench name file)
+    cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LINK")
+    foreach(used IN LISTS arg_LINK)
+        if(NOT TARGET ml_${used})
+            message(STATUS "Benchmark ${name}: left out with layer ${used}")
+            return()
+        endif()
+    endforeach()
+    set(target bench_${name})
+    add_executable(${target} ${file})
+    ml_warnings(${target})
+    ml_include_layers(${target} ${arg_LINK} tests/support)
+    foreach(used IN LISTS arg_LINK)
+        target_link_libraries(${target} PRIVATE ml_${used})
+        get_property(third GLOBAL PROPERTY ML_LAYER_${used}_THIRD_PARTY)
+        foreach(key IN LISTS third)
+            ml_link_third_party(${target} ${key})
+        endforeach()
+    endforeach()
+    set_target_properties(${target} PROPERTIES AUTOMOC ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 endfunction()
 
 function(ml_test_executable layer)

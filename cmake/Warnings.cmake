@@ -24,6 +24,10 @@ function(ml_sanitizers target)
     if(MODULELENS_SANITIZE)
         target_compile_options(${target} PRIVATE -fsanitize=${MODULELENS_SANITIZE} -fno-omit-frame-pointer
             -fno-sanitize-recover=undefined)
+        if(MODULELENS_SANITIZE MATCHES "undefined")
+            # The vptr check needs type information that LibTorch hides.
+            target_compile_options(${target} PRIVATE -fno-sanitize=vptr)
+        endif()
         target_link_options(${target} PRIVATE -fsanitize=${MODULELENS_SANITIZE})
     endif()
 endfunction()

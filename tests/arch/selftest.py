@@ -18,7 +18,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from checks import cpp_format, cpp_tidy, declared_arrows, file_length, headers, include_arrows, licences, linkage, tests_registered
+from checks import (
+    cpp_format,
+    cpp_tidy,
+    declared_arrows,
+    file_length,
+    headers,
+    include_arrows,
+    licences,
+    linkage,
+    tests_registered,
+)
 from checks.project import Project
 from checks.tools import ToolMissing
 
@@ -36,41 +46,137 @@ class Plant:
 
 
 _PLANTS = [
-    Plant("upward include", include_arrows.check, "backend/base/Planted.h",
-          _HEADER + '#include "backend/registry/Planted2.h"\n', r"Planted\.h:4: .*is not a file"),
-    Plant("include of a layer that is not in the table's line", include_arrows.check, "backend/base/Planted.h",
-          _HEADER + '#include "backend/registry/CMakeLists.txt"\n', r"of layer registry, which base may not use"),
-    Plant("relative include", include_arrows.check, "backend/base/Planted.h",
-          _HEADER + '#include "Result.h"\n', r"not a file of the source tree"),
-    Plant("include of a test helper", include_arrows.check, "backend/base/Planted.h",
-          _HEADER + '#include "tests/support/TestMain.h"\n', r"is a test helper that base may not use"),
-    Plant("include of LibTorch", include_arrows.check, "backend/graph/Planted.h",
-          _HEADER + "#include <ATen/Tensor.h>\n", r"<ATen/Tensor\.h> is of torch, which graph may not use"),
-    Plant("include of Qt", include_arrows.check, "backend/capture/Planted.h",
-          _HEADER + "#include <QString>\n", r"<QString> is of qtcore, which capture may not use"),
-    Plant("include of widgets in a model", include_arrows.check, "models/Planted.h",
-          _HEADER + "#include <QWidget>\n", r"<QWidget> is of qtwidgets, which models may not use"),
-    Plant("include of curl", include_arrows.check, "backend/registry/Planted.h",
-          _HEADER + "#include <curl/curl.h>\n", r"<curl/curl\.h> is of curl, which registry may not use"),
-    Plant("header of an unknown library", include_arrows.check, "backend/base/Planted.h",
-          _HEADER + "#include <boost/any.hpp>\n", r"belongs to no library"),
-    Plant("input in a widget", include_arrows.check, "widgets/Planted.h",
-          _HEADER + "#include <QFile>\n", r"widgets does no input or output"),
-    Plant("own header not first", include_arrows.check, "backend/base/Result.cpp",
-          _SPDX + "#include <string>\n", r"first include is not its own header"),
-    Plant("source file outside the layers", include_arrows.check, "backend/planted/Planted.cpp", _SPDX, r"lies in no layer"),
-    Plant("test that is not registered", tests_registered.check, "tests/base/tst_Planted.cpp",
-          _SPDX + "ML_TEST_MAIN(TestPlanted)\n", r"tst_Planted\.cpp: not a ctest entry"),
-    Plant("test class that never runs", tests_registered.check, "tests/base/tst_Planted.cpp", _SPDX, r"without ML_TEST_MAIN"),
+    Plant(
+        "upward include",
+        include_arrows.check,
+        "backend/base/Planted.h",
+        _HEADER + '#include "backend/registry/Planted2.h"\n',
+        r"Planted\.h:4: .*is not a file",
+    ),
+    Plant(
+        "include of a layer that is not in the table's line",
+        include_arrows.check,
+        "backend/base/Planted.h",
+        _HEADER + '#include "backend/registry/CMakeLists.txt"\n',
+        r"of layer registry, which base may not use",
+    ),
+    Plant(
+        "relative include",
+        include_arrows.check,
+        "backend/base/Planted.h",
+        _HEADER + '#include "Result.h"\n',
+        r"not a file of the source tree",
+    ),
+    Plant(
+        "include of a test helper",
+        include_arrows.check,
+        "backend/base/Planted.h",
+        _HEADER + '#include "tests/support/TestMain.h"\n',
+        r"is a test helper that base may not use",
+    ),
+    Plant(
+        "include of LibTorch",
+        include_arrows.check,
+        "backend/graph/Planted.h",
+        _HEADER + "#include <ATen/Tensor.h>\n",
+        r"<ATen/Tensor\.h> is of torch, which graph may not use",
+    ),
+    Plant(
+        "include of Qt",
+        include_arrows.check,
+        "backend/capture/Planted.h",
+        _HEADER + "#include <QString>\n",
+        r"<QString> is of qtcore, which capture may not use",
+    ),
+    Plant(
+        "include of widgets in a model",
+        include_arrows.check,
+        "models/Planted.h",
+        _HEADER + "#include <QWidget>\n",
+        r"<QWidget> is of qtwidgets, which models may not use",
+    ),
+    Plant(
+        "include of curl",
+        include_arrows.check,
+        "backend/registry/Planted.h",
+        _HEADER + "#include <curl/curl.h>\n",
+        r"<curl/curl\.h> is of curl, which registry may not use",
+    ),
+    Plant(
+        "header of an unknown library",
+        include_arrows.check,
+        "backend/base/Planted.h",
+        _HEADER + "#include <boost/any.hpp>\n",
+        r"belongs to no library",
+    ),
+    Plant(
+        "input in a widget",
+        include_arrows.check,
+        "widgets/Planted.h",
+        _HEADER + "#include <QFile>\n",
+        r"widgets does no input or output",
+    ),
+    Plant(
+        "own header not first",
+        include_arrows.check,
+        "backend/base/Result.cpp",
+        _SPDX + "#include <string>\n",
+        r"first include is not its own header",
+    ),
+    Plant(
+        "source file outside the layers",
+        include_arrows.check,
+        "backend/planted/Planted.cpp",
+        _SPDX,
+        r"lies in no layer",
+    ),
+    Plant(
+        "test that is not registered",
+        tests_registered.check,
+        "tests/base/tst_Planted.cpp",
+        _SPDX + "ML_TEST_MAIN(TestPlanted)\n",
+        r"tst_Planted\.cpp: not a ctest entry",
+    ),
+    Plant(
+        "test class that never runs",
+        tests_registered.check,
+        "tests/base/tst_Planted.cpp",
+        _SPDX,
+        r"without ML_TEST_MAIN",
+    ),
     Plant("source that is not built", tests_registered.check, "backend/base/Planted.cpp", _SPDX, r"in no target"),
-    Plant("header that does not compile alone", headers.check, "backend/capture/Planted.h",
-          _HEADER + "std::string planted();\n", r"Planted\.h: does not compile alone"),
-    Plant("file without a licence", licences.check, "backend/base/Planted.h", "#pragma once\n", r"no SPDX-License-Identifier"),
-    Plant("GPL in the backend", licences.check, "backend/base/Planted.h",
-          _HEADER.replace("Identifier: MIT", "Identifier: GPL-3.0-or-later"), r"licence GPL-3\.0-or-later, expected MIT"),
-    Plant("MIT in the widgets", licences.check, "widgets/Planted.h", _HEADER, r"licence MIT, expected GPL-3\.0-or-later"),
+    Plant(
+        "header that does not compile alone",
+        headers.check,
+        "backend/capture/Planted.h",
+        _HEADER + "std::string planted();\n",
+        r"Planted\.h: does not compile alone",
+    ),
+    Plant(
+        "file without a licence",
+        licences.check,
+        "backend/base/Planted.h",
+        "#pragma once\n",
+        r"no SPDX-License-Identifier",
+    ),
+    Plant(
+        "GPL in the backend",
+        licences.check,
+        "backend/base/Planted.h",
+        _HEADER.replace("Identifier: MIT", "Identifier: GPL-3.0-or-later"),
+        r"licence GPL-3\.0-or-later, expected MIT",
+    ),
+    Plant(
+        "MIT in the widgets", licences.check, "widgets/Planted.h", _HEADER, r"licence MIT, expected GPL-3\.0-or-later"
+    ),
     Plant("long file", file_length.check, "backend/base/Planted.h", _HEADER + "\n" * 600, r"the limit is 600"),
-    Plant("unformatted file", cpp_format.check, "backend/base/Planted.h", _HEADER + "int  planted( ) ;\n", r"not formatted"),
+    Plant(
+        "unformatted file",
+        cpp_format.check,
+        "backend/base/Planted.h",
+        _HEADER + "int  planted( ) ;\n",
+        r"not formatted",
+    ),
 ]
 
 
@@ -126,17 +232,29 @@ class SelfTest:
         hidden.unlink()
         reader.unlink()
         expected = 'models/Planted.h: through "backend/protocol/Planted.h" it sees <nlohmann/json.hpp>'
-        self.report("header that shows a library to a layer without it", any(expected in p for p in problems), str(problems[:5]))
+        self.report(
+            "header that shows a library to a layer without it", any(expected in p for p in problems), str(problems[:5])
+        )
 
     def run_declared_arrows(self) -> None:
         script = self.work / "table.cmake"
         table = (self.copy / "cmake/LayerTable.cmake").read_text()
-        script.write_text(f'cmake_minimum_required(VERSION 3.25)\nlist(PREPEND CMAKE_MODULE_PATH "{self.copy}/cmake")\ninclude(Layers)\ninclude("{self.work}/LayerTable.cmake")\n')
+        lines = [
+            "cmake_minimum_required(VERSION 3.25)",
+            f'list(PREPEND CMAKE_MODULE_PATH "{self.copy}/cmake")',
+            "include(Layers)",
+            f'include("{self.work}/LayerTable.cmake")',
+        ]
+        script.write_text("\n".join(lines) + "\n")
         plants = {
             "nothing planted": (table, ""),
-            "arrow to a later layer": (table.replace("ml_layer(rpc DIR backend/rpc QT_FREE MAY_USE base",
-                                                     "ml_layer(rpc DIR backend/rpc QT_FREE MAY_USE base registry"),
-                                       "may not use\\s+'registry'"),
+            "arrow to a later layer": (
+                table.replace(
+                    "ml_layer(rpc DIR backend/rpc QT_FREE MAY_USE base",
+                    "ml_layer(rpc DIR backend/rpc QT_FREE MAY_USE base registry",
+                ),
+                "may not use\\s+'registry'",
+            ),
             "arrow to itself": (table + "ml_layer(planted DIR planted MAY_USE planted)\n", "may not use\\s+'planted'"),
             "layer declared twice": (table + "ml_layer(base DIR planted)\n", "declared twice"),
         }
@@ -144,14 +262,20 @@ class SelfTest:
             (self.work / "LayerTable.cmake").write_text(text)
             done = subprocess.run(["cmake", "-P", str(script)], capture_output=True, text=True, check=False)
             if expected:
-                self.report(f"configure: {what}", done.returncode != 0 and re.search(expected, done.stderr) is not None, done.stderr)
+                self.report(
+                    f"configure: {what}",
+                    done.returncode != 0 and re.search(expected, done.stderr) is not None,
+                    done.stderr,
+                )
             elif done.returncode != 0:
                 self.report("configure: the table as it is", False, done.stderr)
         table_as_written = json.loads((self.build / "layers.json").read_text())
         table_as_written["layers"][0]["may_use"] = ["registry"]
         build = self.fake_build(table_as_written)
         problems = declared_arrows.check(self.project(build))
-        self.report("arrow to a later layer in layers.json", any("base uses registry" in p for p in problems), str(problems))
+        self.report(
+            "arrow to a later layer in layers.json", any("base uses registry" in p for p in problems), str(problems)
+        )
 
     def fake_build(self, table: object | None = None) -> Path:
         build = self.work / "build"
@@ -174,9 +298,15 @@ class SelfTest:
             ("libQt6Core.so.6", "modulelens-worker", "this program is free of Qt"),
         ]:
             stand_in = self.work / library
-            subprocess.run(["c++", "-x", "c", "-shared", "-fPIC", f"-Wl,-soname,{library}", "-o", str(stand_in), str(empty)], check=True)
+            subprocess.run(
+                ["c++", "-x", "c", "-shared", "-fPIC", f"-Wl,-soname,{library}", "-o", str(stand_in), str(empty)],
+                check=True,
+            )
             out = build / "bin" / program
-            subprocess.run(["c++", "-x", "c", str(empty), "-x", "none", "-Wl,--no-as-needed", str(stand_in), "-o", str(out)], check=True)
+            subprocess.run(
+                ["c++", "-x", "c", str(empty), "-x", "none", "-Wl,--no-as-needed", str(stand_in), "-o", str(out)],
+                check=True,
+            )
             problems = linkage.check(self.project(build))
             out.unlink()
             self.report(f"{program} linked with {library}", any(expected in p for p in problems), str(problems))
@@ -187,13 +317,25 @@ class SelfTest:
             print("not tried: strict include folders: this build has none (the ci preset does)")
             return
         command, folder = commands["ml_base"]
-        for header, expected in [("backend/base/Result.h", 0), ("backend/capture/CMakeLists.txt", 1), ("tests/support/TestMain.h", 1)]:
-            done = subprocess.run([*command, "-x", "c++", "-fsyntax-only", "-"], cwd=folder, input=f'#if !__has_include("{header}")\n#error "No such file"\n#endif\n',
-                                  capture_output=True, text=True, check=False)
+        for header, expected in [
+            ("backend/base/Result.h", 0),
+            ("backend/capture/CMakeLists.txt", 1),
+            ("tests/support/TestMain.h", 1),
+        ]:
+            done = subprocess.run(
+                [*command, "-x", "c++", "-fsyntax-only", "-"],
+                cwd=folder,
+                input=f'#if !__has_include("{header}")\n#error "No such file"\n#endif\n',
+                capture_output=True,
+                text=True,
+                check=False,
+            )
             refused = "No such file" in done.stderr
             if refused != bool(expected):
                 self.report(f"strict include folder of base with {header}", False, done.stderr)
-        self.report("include of another layer, by the compiler", not self.failures or "strict" not in self.failures[-1], "")
+        self.report(
+            "include of another layer, by the compiler", not self.failures or "strict" not in self.failures[-1], ""
+        )
 
     def run_tidy(self) -> None:
         """A small tree with one file: an unlocked read of a guarded member, and a name against the style."""
@@ -202,11 +344,22 @@ class SelfTest:
             return
         build = self.fake_build()
         planted = self.copy / "backend/base/Planted.cpp"
-        planted.write_text(_SPDX + '#include "backend/base/Mutex.h"\nnamespace modulelens {\nclass planted_type {\npublic:\n'
-                           "    int read() { return m_value; }\nprivate:\n    base::Mutex m_mutex;\n"
-                           "    int m_value ML_GUARDED_BY(m_mutex) = 0;\n};\nint planted() { return planted_type().read(); }\n}\n")
-        (build / "compile_commands.json").write_text(json.dumps([{
-            "directory": str(build), "file": str(planted), "command": f"c++ -std=c++20 -I{self.copy} -o planted.o -c {planted}"}]))
+        planted.write_text(
+            _SPDX + '#include "backend/base/Mutex.h"\nnamespace modulelens {\nclass planted_type {\npublic:\n'
+            "    int read() { return m_value; }\nprivate:\n    base::Mutex m_mutex;\n"
+            "    int m_value ML_GUARDED_BY(m_mutex) = 0;\n};\nint planted() { return planted_type().read(); }\n}\n"
+        )
+        (build / "compile_commands.json").write_text(
+            json.dumps(
+                [
+                    {
+                        "directory": str(build),
+                        "file": str(planted),
+                        "command": f"c++ -std=c++20 -I{self.copy} -o planted.o -c {planted}",
+                    }
+                ]
+            )
+        )
         try:
             problems = cpp_tidy.check(self.project(build))
         except ToolMissing as missing:
@@ -214,8 +367,12 @@ class SelfTest:
             return
         finally:
             planted.unlink()
-        self.report("read of a guarded member without its lock", any("thread-safety" in p for p in problems), str(problems))
-        self.report("type name against the style", any("readability-identifier-naming" in p for p in problems), str(problems))
+        self.report(
+            "read of a guarded member without its lock", any("thread-safety" in p for p in problems), str(problems)
+        )
+        self.report(
+            "type name against the style", any("readability-identifier-naming" in p for p in problems), str(problems)
+        )
 
 
 def main() -> int:

@@ -16,10 +16,12 @@ def check(project: Project) -> list[str]:
     files = project.cpp_files()
     if not files:
         return []
-    done = subprocess.run(
-        [*tool, "--dry-run", *files], cwd=project.source, capture_output=True, text=True, check=False
+    done = subprocess.run([*tool, "--dry-run", *files], cwd=project.source, capture_output=True, text=True, check=False)
+    wrong = sorted(
+        set(
+            re.findall(r"^(\S+?):\d+:\d+: (?:warning|error): code should be clang-formatted", done.stderr, re.MULTILINE)
+        )
     )
-    wrong = sorted(set(re.findall(r"^(\S+?):\d+:\d+: (?:warning|error): code should be clang-formatted", done.stderr, re.MULTILINE)))
     problems = [f"{name}: not formatted; run ./dev format" for name in wrong]
     if done.returncode != 0 and not problems:
         problems.append(done.stderr.strip()[:500])

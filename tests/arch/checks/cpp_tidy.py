@@ -31,7 +31,9 @@ def _database(project: Project, folder: Path) -> list[str]:
         while "-include" in words:
             at = words.index("-include")
             del words[at : at + 2]
-        entries.append({"directory": entry["directory"], "file": entry["file"], "arguments": [*words, "-Wthread-safety"]})
+        entries.append(
+            {"directory": entry["directory"], "file": entry["file"], "arguments": [*words, "-Wthread-safety"]}
+        )
     (folder / "compile_commands.json").write_text(json.dumps(entries))
     return [entry["file"] for entry in entries]
 
@@ -44,7 +46,9 @@ def check(project: Project) -> list[str]:
         def tidy(file: str) -> list[str]:
             done = subprocess.run(
                 [*tool, "-p", folder, "--quiet", f"--config-file={project.source / '.clang-tidy'}", file],
-                capture_output=True, text=True, check=False,
+                capture_output=True,
+                text=True,
+                check=False,
             )
             found = re.findall(r"^.*: (?:error|warning): .*$", done.stdout, re.MULTILINE)
             if done.returncode != 0 and not found:

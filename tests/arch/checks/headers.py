@@ -34,7 +34,7 @@ def compile_commands(project: Project) -> dict[str, tuple[list[str], str]]:
                 skip = 1
             elif word not in ("-Winvalid-pch", "-MD"):
                 kept.append(word)
-        if os.path.basename(kept[0]) == "ccache":
+        if Path(kept[0]).name == "ccache":
             kept = kept[1:]
         commands.setdefault(target, (kept, entry["directory"]))
     return commands
@@ -49,7 +49,8 @@ def _target_of(project: Project, name: str) -> str:
 def check(project: Project) -> list[str]:
     commands = compile_commands(project)
     alone = [
-        name for name in project.cpp_files()
+        name
+        for name in project.cpp_files()
         if name.endswith(".h") and not (project.source / (name.removesuffix(".h") + ".cpp")).is_file()
     ]
 
@@ -57,14 +58,21 @@ def check(project: Project) -> list[str]:
         target = _target_of(project, name)
         if target not in commands:
             layer = project.layer_of(name)
-            users = [other.name for other in project.layers.values() if layer is not None and layer.name in other.may_use]
+            users = [
+                other.name for other in project.layers.values() if layer is not None and layer.name in other.may_use
+            ]
             target = next((f"ml_{user}" for user in users if f"ml_{user}" in commands), "")
         if not target:
             return None
         command, folder = commands[target]
         source = f'#include "{project.source / name}"\n'
         done = subprocess.run(
-            [*command, "-x", "c++", "-fsyntax-only", "-"], cwd=folder, input=source, capture_output=True, text=True, check=False
+            [*command, "-x", "c++", "-fsyntax-only", "-"],
+            cwd=folder,
+            input=source,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode == 0:
             return None

@@ -11,7 +11,9 @@ from . import third_party
 from .project import Include, Layer, Project
 
 # A layer that draws and nothing else: files, processes and settings are the business of others.
-_NO_INPUT_OUTPUT = {"widgets": re.compile(r"fstream|filesystem|QFile|QSaveFile|QDir|QProcess|QSettings|QtNetwork/|QNetwork")}
+_NO_INPUT_OUTPUT = {
+    "widgets": re.compile(r"fstream|filesystem|QFile|QSaveFile|QDir|QProcess|QSettings|QtNetwork/|QNetwork")
+}
 
 
 class _Scope:
@@ -30,7 +32,12 @@ def _scope(project: Project, name: str) -> _Scope | None:
         return _Scope(layer.name, {layer.name, *layer.may_use}, set(layer.third_party), False)
     tested = project.test_layer_of(name)
     if tested == "support":
-        return _Scope("tests/support", set(project.layers), {"qtcore", "qtgui", "qtwidgets", "qttest", "nlohmann_json", "openssl"}, True)
+        return _Scope(
+            "tests/support",
+            set(project.layers),
+            {"qtcore", "qtgui", "qtwidgets", "qttest", "nlohmann_json", "openssl"},
+            True,
+        )
     group = project.test_groups.get(tested or "")
     if group is not None:
         return _Scope(f"tests/{tested}", set(group.visible), {*group.third_party, "qttest", "qtcore"}, True)

@@ -17,7 +17,9 @@ _QT = re.compile(r"libQt6\w+\.so")
 
 def _programs(project: Project) -> dict[str, set[str]]:
     """Program name -> libraries of the layer table that it may need."""
-    allowed = {layer.executable: _with_used(project, [layer.name]) for layer in project.layers.values() if layer.executable}
+    allowed = {
+        layer.executable: _with_used(project, [layer.name]) for layer in project.layers.values() if layer.executable
+    }
     for group in project.test_groups.values():
         allowed[f"tests_{group.layer}"] = set(group.third_party) | _with_used(project, list(group.visible)) | {"qtcore"}
     return allowed

@@ -50,8 +50,14 @@ class Project:
         table = json.loads((build / "layers.json").read_text())
         self.layers = {
             entry["name"]: Layer(
-                entry["name"], entry["dir"], entry["executable"], entry["licence"], entry["built"],
-                tuple(entry["may_use"]), tuple(entry["third_party"]), tuple(entry["sources"]),
+                entry["name"],
+                entry["dir"],
+                entry["executable"],
+                entry["licence"],
+                entry["built"],
+                tuple(entry["may_use"]),
+                tuple(entry["third_party"]),
+                tuple(entry["sources"]),
             )
             for entry in table["layers"]
         }
@@ -70,7 +76,9 @@ class Project:
         if (self.source / ".git").exists():
             listed = subprocess.run(
                 ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-                cwd=self.source, capture_output=True, check=True,
+                cwd=self.source,
+                capture_output=True,
+                check=True,
             ).stdout.decode()
             return sorted(name for name in set(listed.split("\0")) if name and (self.source / name).is_file())
         found = []

@@ -26,7 +26,9 @@ def check(project: Project) -> list[str]:
         if match:
             entry = f"{match.group(1)}.{match.group(2)}"
             if entry not in registered:
-                problems.append(f"{name}: not a ctest entry; add ml_test({match.group(1)} tst_{match.group(2)}.cpp) beside it")
+                problems.append(
+                    f"{name}: not a ctest entry; add ml_test({match.group(1)} tst_{match.group(2)}.cpp) beside it"
+                )
             if "ML_TEST_MAIN(" not in project.text(name):
                 problems.append(f"{name}: ends without ML_TEST_MAIN, so its test class never runs")
         layer = project.layer_of(name)

@@ -34,8 +34,10 @@ _QT_MODULES = {
     "QtDBus": "qtdbus",
     "QtXml": "qtxml",
 }
-_PLATFORM = re.compile(r"(sys|linux|arpa|netinet)/|(cpuid|dirent|dlfcn|errno|fcntl|limits|poll|pthread|pwd|sched|semaphore|"
-                       r"signal|spawn|stdint|stdlib|string|termios|time|unistd|immintrin|xmmintrin|pmmintrin|malloc|execinfo)\.h$")
+_PLATFORM = re.compile(
+    r"(sys|linux|arpa|netinet)/|(cpuid|dirent|dlfcn|errno|fcntl|limits|poll|pthread|pwd|sched|semaphore|"
+    r"signal|spawn|stdint|stdlib|string|termios|time|unistd|immintrin|xmmintrin|pmmintrin|malloc|execinfo)\.h$"
+)
 # Names without their contents, made to be shown where the library itself may not be.
 _FORWARD_DECLARATIONS = {"nlohmann/json_fwd.hpp", "QtContainerFwd", "QtGlobal"}
 
