@@ -12,7 +12,7 @@
 #include <vector>
 
 /// The worker protocol, typed (docs/formats/worker-protocol.md). Wire names stand in WorkerMessages.cpp alone. Every
-/// struct has toJson and fromJson; fromJson gives InvalidArgument naming the key, ignores unknown keys, and never throws.
+/// struct has toJson and parse<Type>; parsing gives InvalidArgument naming the key, ignores unknown keys, and never throws.
 namespace modulelens::protocol {
 
 inline constexpr int kProtocolVersion = 1;
@@ -161,6 +161,12 @@ struct Progress {
     std::int64_t total = 0;              ///< 0 when unknown.
 };
 
+/// Something the worker wants a person to see ($/log).
+struct LogEntry {
+    std::string level;                   ///< "info", "warning", "error".
+    std::string text;
+};
+
 #define MODULELENS_MESSAGE(Type)                       \
     [[nodiscard]] nlohmann::json toJson(const Type&);  \
     [[nodiscard]] base::Result<Type> parse##Type(const nlohmann::json& json)
@@ -172,12 +178,14 @@ MODULELENS_MESSAGE(LoadResult);
 MODULELENS_MESSAGE(UnloadParams);
 MODULELENS_MESSAGE(CallParams);
 MODULELENS_MESSAGE(RunResult);
+MODULELENS_MESSAGE(LeafResult);
 MODULELENS_MESSAGE(ValidateResult);
 MODULELENS_MESSAGE(ProfileParams);
 MODULELENS_MESSAGE(ProfileResult);
 MODULELENS_MESSAGE(BenchmarkParams);
 MODULELENS_MESSAGE(BenchmarkResult);
 MODULELENS_MESSAGE(Progress);
+MODULELENS_MESSAGE(LogEntry);
 #undef MODULELENS_MESSAGE
 
 /// Method names on the wire.
