@@ -6,8 +6,7 @@
 
 namespace modulelens::protocol {
 
-rpc::Response::ErrorObject toErrorObject(const base::Error& error)
-{
+rpc::Response::ErrorObject toErrorObject(const base::Error& error) {
     nlohmann::json data = {{"name", base::errorCodeName(error.code)}};
     if (!error.fix.empty()) {
         data["fix"] = error.fix;
@@ -15,8 +14,7 @@ rpc::Response::ErrorObject toErrorObject(const base::Error& error)
     return {jsonRpcCode(error.code), error.message, std::move(data)};
 }
 
-base::Error fromErrorObject(const rpc::Response::ErrorObject& object)
-{
+base::Error fromErrorObject(const rpc::Response::ErrorObject& object) {
     base::Error error{errorCodeFromJsonRpc(object.code), object.message, {}};
     if (object.data.is_object()) {
         if (const auto fix = object.data.find("fix"); fix != object.data.end() && fix->is_string()) {

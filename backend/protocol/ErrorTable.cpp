@@ -29,8 +29,7 @@ constexpr std::array kTable = {
     ErrorRow{ErrorCode::Internal, 1, -32603, "This is a fault of ModuleLens; please report it with the message."},
 };
 
-const ErrorRow& row(ErrorCode code)
-{
+const ErrorRow& row(ErrorCode code) {
     const auto found =
         std::find_if(kTable.begin(), kTable.end(), [code](const ErrorRow& candidate) { return candidate.code == code; });
     return found == kTable.end() ? kTable.back() : *found;
@@ -38,39 +37,34 @@ const ErrorRow& row(ErrorCode code)
 
 } // namespace
 
-std::span<const ErrorRow> errorTable()
-{
+std::span<const ErrorRow> errorTable() {
     return kTable;
 }
 
-int exitCode(ErrorCode code)
-{
+int exitCode(ErrorCode code) {
     return row(code).exitCode;
 }
 
-int jsonRpcCode(ErrorCode code)
-{
+int jsonRpcCode(ErrorCode code) {
     return row(code).jsonRpcCode;
 }
 
-std::string_view defaultAdvice(ErrorCode code)
-{
+std::string_view defaultAdvice(ErrorCode code) {
     return row(code).advice;
 }
 
-ErrorCode errorCodeFromJsonRpc(int code)
-{
+ErrorCode errorCodeFromJsonRpc(int code) {
     switch (code) {
-    case -32700: // Parse error
-    case -32600: // Invalid request
-        return ErrorCode::Corrupt;
-    case -32601: // Method not found
-        return ErrorCode::Unsupported;
-    default:
-        break;
+        case -32700: // Parse error
+        case -32600: // Invalid request
+            return ErrorCode::Corrupt;
+        case -32601: // Method not found
+            return ErrorCode::Unsupported;
+        default:
+            break;
     }
-    const auto found = std::find_if(kTable.begin(), kTable.end(),
-                                    [code](const ErrorRow& candidate) { return candidate.jsonRpcCode == code; });
+    const auto found =
+        std::find_if(kTable.begin(), kTable.end(), [code](const ErrorRow& candidate) { return candidate.jsonRpcCode == code; });
     return found == kTable.end() ? ErrorCode::Internal : found->code;
 }
 

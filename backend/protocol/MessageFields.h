@@ -25,20 +25,17 @@ public:
     using Reference = const Message&;
 
     template <class Value>
-    void required(const char* key, const Value& value)
-    {
+    void required(const char* key, const Value& value) {
         m_json[key] = encoded(value);
     }
 
     /// An absent std::optional is left out; other members are always written.
     template <class Value>
-    void optional(const char* key, const Value& value)
-    {
+    void optional(const char* key, const Value& value) {
         m_json[key] = encoded(value);
     }
     template <class Value>
-    void optional(const char* key, const std::optional<Value>& value)
-    {
+    void optional(const char* key, const std::optional<Value>& value) {
         if (value) {
             m_json[key] = encoded(*value);
         }
@@ -48,12 +45,11 @@ public:
 
 private:
     template <class Value>
-    static nlohmann::json encoded(const Value& value)
-    {
+    static nlohmann::json encoded(const Value& value) {
         if constexpr (std::is_same_v<Value, double>) {
             return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
-        } else if constexpr (std::is_arithmetic_v<Value> || std::is_same_v<Value, std::string>
-                             || std::is_same_v<Value, nlohmann::json>) {
+        } else if constexpr (std::is_arithmetic_v<Value> || std::is_same_v<Value, std::string> ||
+                             std::is_same_v<Value, nlohmann::json>) {
             return value;
         } else {
             FieldWriter writer;
@@ -62,8 +58,7 @@ private:
         }
     }
     template <class Element>
-    static nlohmann::json encoded(const std::vector<Element>& values)
-    {
+    static nlohmann::json encoded(const std::vector<Element>& values) {
         nlohmann::json list = nlohmann::json::array();
         for (const Element& value : values) {
             list.push_back(encoded(value));
@@ -81,18 +76,14 @@ public:
     template <class Message>
     using Reference = Message&;
 
-    FieldReader(const nlohmann::json& json, std::string where)
-        : m_json(json)
-        , m_where(std::move(where))
-    {
+    FieldReader(const nlohmann::json& json, std::string where) : m_json(json), m_where(std::move(where)) {
         if (!json.is_object()) {
             fail("is not an object");
         }
     }
 
     template <class Value>
-    void required(const char* key, Value& value)
-    {
+    void required(const char* key, Value& value) {
         if (m_error) {
             return;
         }
@@ -106,15 +97,13 @@ public:
 
     /// A missing or null member leaves `value` as it is.
     template <class Value>
-    void optional(const char* key, Value& value)
-    {
+    void optional(const char* key, Value& value) {
         if (const nlohmann::json* found = present(key)) {
             take(key, *found, value);
         }
     }
     template <class Value>
-    void optional(const char* key, std::optional<Value>& value)
-    {
+    void optional(const char* key, std::optional<Value>& value) {
         if (const nlohmann::json* found = present(key)) {
             Value read{};
             take(key, *found, read);
@@ -125,8 +114,7 @@ public:
     [[nodiscard]] const std::optional<base::Error>& error() const { return m_error; }
 
 private:
-    [[nodiscard]] const nlohmann::json* present(const char* key) const
-    {
+    [[nodiscard]] const nlohmann::json* present(const char* key) const {
         if (m_error) {
             return nullptr;
         }
@@ -134,35 +122,27 @@ private:
         return found == m_json.end() || found->is_null() ? nullptr : &*found;
     }
 
-    void fail(const std::string& what)
-    {
+    void fail(const std::string& what) {
         if (!m_error) {
             m_error = base::Error{base::ErrorCode::InvalidArgument, m_where + " " + what, {}};
         }
     }
-    void mistyped(const std::string& key, const char* expected)
-    {
-        fail("has a '" + key + "' that is not " + expected);
-    }
+    void mistyped(const std::string& key, const char* expected) { fail("has a '" + key + "' that is not " + expected); }
 
-    void take(const std::string& key, const nlohmann::json& json, std::string& value)
-    {
+    void take(const std::string& key, const nlohmann::json& json, std::string& value) {
         json.is_string() ? void(value = json.get<std::string>()) : mistyped(key, "a string");
     }
-    void take(const std::string& key, const nlohmann::json& json, bool& value)
-    {
+    void take(const std::string& key, const nlohmann::json& json, bool& value) {
         json.is_boolean() ? void(value = json.get<bool>()) : mistyped(key, "a boolean");
     }
-    void take(const std::string& key, const nlohmann::json& json, double& value)
-    {
+    void take(const std::string& key, const nlohmann::json& json, double& value) {
         json.is_number() ? void(value = json.get<double>()) : mistyped(key, "a number");
     }
     void take(const std::string&, const nlohmann::json& json, nlohmann::json& value) { value = json; }
 
     template <class Integer>
-    requires(std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>)
-    void take(const std::string& key, const nlohmann::json& json, Integer& value)
-    {
+        requires(std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>)
+    void take(const std::string& key, const nlohmann::json& json, Integer& value) {
         using Limits = std::numeric_limits<Integer>;
         if (json.is_number_unsigned()) {
             const auto read = json.get<std::uint64_t>();
@@ -183,8 +163,7 @@ private:
     }
 
     template <class Element>
-    void take(const std::string& key, const nlohmann::json& json, std::vector<Element>& values)
-    {
+    void take(const std::string& key, const nlohmann::json& json, std::vector<Element>& values) {
         if (!json.is_array()) {
             mistyped(key, "a list");
             return;
@@ -197,8 +176,7 @@ private:
         }
     }
 
-    void take(const std::string& key, const nlohmann::json& json, std::map<std::string, std::string>& values)
-    {
+    void take(const std::string& key, const nlohmann::json& json, std::map<std::string, std::string>& values) {
         if (!json.is_object()) {
             mistyped(key, "an object");
             return;
@@ -210,9 +188,8 @@ private:
     }
 
     template <class Message>
-    requires(std::is_class_v<Message>)
-    void take(const std::string& key, const nlohmann::json& json, Message& value)
-    {
+        requires(std::is_class_v<Message>)
+    void take(const std::string& key, const nlohmann::json& json, Message& value) {
         FieldReader reader(json, m_where + ", '" + key + "',");
         fields(reader, value);
         if (reader.error() && !m_error) {

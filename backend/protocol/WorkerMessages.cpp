@@ -8,8 +8,7 @@
 namespace modulelens::protocol {
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<InitializeParams> message)
-{
+void fields(Visitor& visit, typename Visitor::template Reference<InitializeParams> message) {
     visit.required("protocol_version", message.protocolVersion);
     visit.required("client", message.client);
     visit.required("scratch_folder", message.scratchFolder);
@@ -17,8 +16,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<InitializeParam
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<DeviceInfo> message)
-{
+void fields(Visitor& visit, typename Visitor::template Reference<DeviceInfo> message) {
     visit.required("name", message.name);
     visit.optional("description", message.description);
     visit.optional("memory_bytes", message.memoryBytes);
@@ -26,8 +24,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<DeviceInfo> mes
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<InitializeResult> message)
-{
+void fields(Visitor& visit, typename Visitor::template Reference<InitializeResult> message) {
     visit.required("protocol_version", message.protocolVersion);
     visit.required("worker", message.worker);
     visit.required("engine", message.engine);
@@ -38,8 +35,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<InitializeResul
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<Extent> message)
-{
+void fields(Visitor& visit, typename Visitor::template Reference<Extent> message) {
     visit.required("digest", message.digest);
     visit.required("file", message.file);
     visit.required("offset", message.offset);
@@ -47,8 +43,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<Extent> message
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<LoadParams> message)
-{
+void fields(Visitor& visit, typename Visitor::template Reference<LoadParams> message) {
     visit.required("name", message.name);
     visit.required("program", message.program);
     visit.required("tensors", message.tensors);
@@ -57,8 +52,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<LoadParams> mes
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<LoadResult> message)
-{
+void fields(Visitor& visit, typename Visitor::template Reference<LoadResult> message) {
     visit.required("handle", message.handle);
     visit.required("load_ns", message.loadNs);
     visit.required("operator_count", message.operatorCount);
@@ -66,14 +60,12 @@ void fields(Visitor& visit, typename Visitor::template Reference<LoadResult> mes
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<UnloadParams> message)
-{
+void fields(Visitor& visit, typename Visitor::template Reference<UnloadParams> message) {
     visit.required("handle", message.handle);
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<CallParams> message)
-{
+void fields(Visitor& visit, typename Visitor::template Reference<CallParams> message) {
     visit.required("handle", message.handle);
     visit.required("call", message.call);
     visit.required("tensors", message.tensors);
@@ -82,8 +74,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<CallParams> mes
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<OutputTensor> message)
-{
+void fields(Visitor& visit, typename Visitor::template Reference<OutputTensor> message) {
     visit.required("pointer", message.pointer);
     visit.required("dtype", message.dtype);
     visit.required("shape", message.shape);
@@ -91,16 +82,14 @@ void fields(Visitor& visit, typename Visitor::template Reference<OutputTensor> m
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<RunResult> message)
-{
+void fields(Visitor& visit, typename Visitor::template Reference<RunResult> message) {
     visit.required("file", message.file);
     visit.required("outputs", message.outputs);
     visit.required("host_ns", message.hostNs);
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<LeafResult> message)
-{
+void fields(Visitor& visit, typename Visitor::template Reference<LeafResult> message) {
     visit.required("pointer", message.pointer);
     visit.required("dtype", message.dtype);
     visit.required("shape", message.shape);
@@ -118,8 +107,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<LeafResult> mes
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<ValidateResult> message)
-{
+void fields(Visitor& visit, typename Visitor::template Reference<ValidateResult> message) {
     visit.required("verdict", message.verdict);
     visit.required("exact", message.exact);
     visit.optional("max_abs_diff", message.maxAbsDiff);
@@ -130,8 +118,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<ValidateResult>
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<ProfileParams> message)
-{
+void fields(Visitor& visit, typename Visitor::template Reference<ProfileParams> message) {
     visit.required("call", message.call);
     visit.optional("warmup_runs", message.warmupRuns);
     visit.optional("repetitions", message.repetitions);
@@ -140,8 +127,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<ProfileParams> 
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<ProfileResult> message)
-{
+void fields(Visitor& visit, typename Visitor::template Reference<ProfileResult> message) {
     visit.required("file", message.file);
     visit.optional("latency_ns", message.latencyNs);
     visit.optional("operator_sum_ns", message.operatorSumNs);
@@ -158,8 +144,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<ProfileResult> 
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<BenchmarkParams> message)
-{
+void fields(Visitor& visit, typename Visitor::template Reference<BenchmarkParams> message) {
     visit.required("call", message.call);
     visit.optional("warmup_runs", message.warmupRuns);
     visit.optional("repetitions", message.repetitions);
@@ -167,8 +152,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<BenchmarkParams
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<BenchmarkResult> message)
-{
+void fields(Visitor& visit, typename Visitor::template Reference<BenchmarkResult> message) {
     visit.required("samples_ns", message.samplesNs);
     visit.required("median_ns", message.medianNs);
     visit.optional("first_call_ns", message.firstCallNs);
@@ -176,8 +160,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<BenchmarkResult
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<Progress> message)
-{
+void fields(Visitor& visit, typename Visitor::template Reference<Progress> message) {
     visit.required("request_id", message.requestId);
     visit.required("stage", message.stage);
     visit.optional("done", message.done);
@@ -185,8 +168,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<Progress> messa
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<LogEntry> message)
-{
+void fields(Visitor& visit, typename Visitor::template Reference<LogEntry> message) {
     visit.required("level", message.level);
     visit.required("text", message.text);
 }
@@ -194,16 +176,14 @@ void fields(Visitor& visit, typename Visitor::template Reference<LogEntry> messa
 namespace {
 
 template <class Message>
-nlohmann::json write(const Message& message)
-{
+nlohmann::json write(const Message& message) {
     FieldWriter writer;
     fields(writer, message);
     return writer.take();
 }
 
 template <class Message>
-base::Result<Message> read(const nlohmann::json& json, const char* name)
-{
+base::Result<Message> read(const nlohmann::json& json, const char* name) {
     return base::guarded(name, [&]() -> base::Result<Message> {
         Message message{};
         FieldReader reader(json, name);
@@ -217,14 +197,12 @@ base::Result<Message> read(const nlohmann::json& json, const char* name)
 
 } // namespace
 
-#define MODULELENS_MESSAGE(Type)                                                                                      \
-    nlohmann::json toJson(const Type& message)                                                                        \
-    {                                                                                                                 \
-        return write(message);                                                                                        \
-    }                                                                                                                 \
-    base::Result<Type> parse##Type(const nlohmann::json& json)                                                        \
-    {                                                                                                                 \
-        return read<Type>(json, #Type);                                                                               \
+#define MODULELENS_MESSAGE(Type)                                 \
+    nlohmann::json toJson(const Type& message) {                 \
+        return write(message);                                   \
+    }                                                            \
+    base::Result<Type> parse##Type(const nlohmann::json& json) { \
+        return read<Type>(json, #Type);                          \
     }
 
 MODULELENS_MESSAGE(InitializeParams)

@@ -64,7 +64,9 @@ struct LoadResult {
     std::vector<std::string> warnings;
 };
 
-struct UnloadParams { int handle = 0; };
+struct UnloadParams {
+    int handle = 0;
+};
 
 /// Used by run, validate, benchmark, profile and memory.
 struct CallParams {
@@ -167,8 +169,8 @@ struct LogEntry {
     std::string text;
 };
 
-#define MODULELENS_MESSAGE(Type)                       \
-    [[nodiscard]] nlohmann::json toJson(const Type&);  \
+#define MODULELENS_MESSAGE(Type)                      \
+    [[nodiscard]] nlohmann::json toJson(const Type&); \
     [[nodiscard]] base::Result<Type> parse##Type(const nlohmann::json& json)
 
 MODULELENS_MESSAGE(InitializeParams);

@@ -25,8 +25,7 @@ struct Entry {
     std::stop_source stop;
 };
 
-base::Error cancelledError(const std::string& method)
-{
+base::Error cancelledError(const std::string& method) {
     return {base::ErrorCode::Cancelled, "the request '" + method + "' was cancelled", {}};
 }
 
@@ -48,23 +47,20 @@ struct Dispatcher::Data {
     // Touched by the reader thread only.
     FrameReader frames;
 
-    void write(const Message& message)
-    {
+    void write(const Message& message) {
         const std::string framed = frameMessage(serializeMessage(message));
         const std::lock_guard lock(writeMutex);
         send(framed);
     }
 
-    void answerError(std::optional<std::int64_t> id, Response::ErrorObject error)
-    {
+    void answerError(std::optional<std::int64_t> id, Response::ErrorObject error) {
         Response response;
         response.id = id;
         response.error = std::move(error);
         write(response);
     }
 
-    void answer(std::int64_t id, base::Result<nlohmann::json> result)
-    {
+    void answer(std::int64_t id, base::Result<nlohmann::json> result) {
         if (!result) {
             answerError(id, encodeError(result.error()));
             return;
@@ -75,8 +71,7 @@ struct Dispatcher::Data {
         write(response);
     }
 
-    void accept(Request request)
-    {
+    void accept(Request request) {
         if (handlers.find(request.method) == handlers.end()) {
             answerError(request.id, {kMethodNotFound, "there is no method '" + request.method + "'", nullptr});
             return;
@@ -88,8 +83,8 @@ struct Dispatcher::Data {
             if (closed) {
                 refusal = cancelledError(request.method);
             } else if ((running && hasId(running)) || std::find_if(queue.begin(), queue.end(), hasId) != queue.end()) {
-                refusal = base::Error{base::ErrorCode::InvalidArgument,
-                                      "the request id " + std::to_string(request.id) + " is in use", {}};
+                refusal = base::Error{
+                    base::ErrorCode::InvalidArgument, "the request id " + std::to_string(request.id) + " is in use", {}};
             } else {
                 auto entry = std::make_shared<Entry>();
                 entry->request = std::move(request);
@@ -103,8 +98,7 @@ struct Dispatcher::Data {
         }
     }
 
-    void cancel(const nlohmann::json& params)
-    {
+    void cancel(const nlohmann::json& params) {
         const auto id = params.find("id");
         if (!params.is_object() || id == params.end() || !id->is_number_integer()) {
             return;
@@ -133,8 +127,7 @@ struct Dispatcher::Data {
         }
     }
 
-    void take(std::string_view body)
-    {
+    void take(std::string_view body) {
         base::Result<Message> message = parseMessage(body);
         if (!message) {
             answerError(std::nullopt, {kParseError, message.error().message, nullptr});
@@ -150,22 +143,18 @@ struct Dispatcher::Data {
     }
 };
 
-Dispatcher::Dispatcher(Send send, ErrorEncoder encodeError)
-    : m_data(std::make_unique<Data>())
-{
+Dispatcher::Dispatcher(Send send, ErrorEncoder encodeError) : m_data(std::make_unique<Data>()) {
     m_data->send = std::move(send);
     m_data->encodeError = std::move(encodeError);
 }
 
 Dispatcher::~Dispatcher() = default;
 
-void Dispatcher::addMethod(std::string name, Handler handler)
-{
+void Dispatcher::addMethod(std::string name, Handler handler) {
     m_data->handlers.emplace(std::move(name), std::move(handler));
 }
 
-base::Result<void> Dispatcher::receive(std::string_view bytes)
-{
+base::Result<void> Dispatcher::receive(std::string_view bytes) {
     m_data->frames.append(bytes);
     while (true) {
         const base::Result<std::optional<std::string>> body = m_data->frames.next();
@@ -179,13 +168,11 @@ base::Result<void> Dispatcher::receive(std::string_view bytes)
     }
 }
 
-bool Dispatcher::isMidMessage() const
-{
+bool Dispatcher::isMidMessage() const {
     return m_data->frames.isMidMessage();
 }
 
-bool Dispatcher::runNext()
-{
+bool Dispatcher::runNext() {
     std::shared_ptr<Entry> entry;
     {
         std::unique_lock lock(m_data->mutex);
@@ -200,8 +187,7 @@ bool Dispatcher::runNext()
     const Request& request = entry->request;
     const Handler& handler = m_data->handlers.find(request.method)->second;
     const RequestInfo info{request.id, entry->stop.get_token()};
-    base::Result<nlohmann::json> result =
-        base::guarded(request.method, [&] { return handler(request.params, info); });
+    base::Result<nlohmann::json> result = base::guarded(request.method, [&] { return handler(request.params, info); });
     {
         const std::lock_guard lock(m_data->mutex);
         m_data->running.reset();
@@ -210,8 +196,7 @@ bool Dispatcher::runNext()
     return true;
 }
 
-void Dispatcher::close()
-{
+void Dispatcher::close() {
     std::deque<std::shared_ptr<Entry>> queued;
     std::shared_ptr<Entry> running;
     {
@@ -229,8 +214,7 @@ void Dispatcher::close()
     }
 }
 
-void Dispatcher::notify(std::string_view method, const nlohmann::json& params)
-{
+void Dispatcher::notify(std::string_view method, const nlohmann::json& params) {
     m_data->write(Notification{std::string(method), params});
 }
 

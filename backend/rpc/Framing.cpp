@@ -11,14 +11,12 @@ namespace {
 constexpr std::size_t kMaximumHeaderBytes = 8192;
 constexpr std::string_view kHeaderEnd = "\r\n\r\n";
 
-base::Error corrupt(std::string message)
-{
+base::Error corrupt(std::string message) {
     return {base::ErrorCode::Corrupt, std::move(message), {}};
 }
 
 /// Printable start of what arrived, for the message.
-std::string excerpt(std::string_view text)
-{
+std::string excerpt(std::string_view text) {
     constexpr std::size_t kLongest = 60;
     std::string shown;
     for (const char c : text.substr(0, kLongest)) {
@@ -27,8 +25,7 @@ std::string excerpt(std::string_view text)
     return shown + (text.size() > kLongest ? "..." : "");
 }
 
-bool equalsIgnoringCase(std::string_view left, std::string_view right)
-{
+bool equalsIgnoringCase(std::string_view left, std::string_view right) {
     const auto lower = [](char c) { return (c >= 'A' && c <= 'Z') ? static_cast<char>(c - 'A' + 'a') : c; };
     if (left.size() != right.size()) {
         return false;
@@ -41,8 +38,7 @@ bool equalsIgnoringCase(std::string_view left, std::string_view right)
     return true;
 }
 
-std::string_view trimmed(std::string_view text)
-{
+std::string_view trimmed(std::string_view text) {
     while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) {
         text.remove_prefix(1);
     }
@@ -52,23 +48,21 @@ std::string_view trimmed(std::string_view text)
     return text;
 }
 
-base::Result<std::size_t> parseLength(std::string_view text)
-{
+base::Result<std::size_t> parseLength(std::string_view text) {
     std::size_t length = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
     if (error != std::errc() || end != text.data() + text.size() || text.empty()) {
         return corrupt("the message length '" + excerpt(text) + "' is not a number");
     }
     if (length > kMaximumMessageBytes) {
-        return corrupt("a message of " + std::to_string(length) + " bytes is over the limit of "
-                       + std::to_string(kMaximumMessageBytes));
+        return corrupt("a message of " + std::to_string(length) + " bytes is over the limit of " +
+                       std::to_string(kMaximumMessageBytes));
     }
     return length;
 }
 
 /// `header` is what stands before the blank line, lines separated by CR LF.
-base::Result<std::size_t> bodyLength(std::string_view header)
-{
+base::Result<std::size_t> bodyLength(std::string_view header) {
     std::optional<std::size_t> length;
     while (!header.empty()) {
         const std::size_t lineEnd = header.find("\r\n");
@@ -97,8 +91,7 @@ base::Result<std::size_t> bodyLength(std::string_view header)
 }
 
 /// A header begins with a letter and holds no control characters but CR LF: told from garbage as early as possible.
-bool mayBeHeader(std::string_view text)
-{
+bool mayBeHeader(std::string_view text) {
     for (std::size_t i = 0; i < text.size(); ++i) {
         const char c = text[i];
         const bool isLetter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
@@ -117,8 +110,7 @@ bool mayBeHeader(std::string_view text)
 
 } // namespace
 
-std::string frameMessage(std::string_view body)
-{
+std::string frameMessage(std::string_view body) {
     std::string framed = "Content-Length: " + std::to_string(body.size());
     framed.reserve(framed.size() + kHeaderEnd.size() + body.size());
     framed += kHeaderEnd;
@@ -126,8 +118,7 @@ std::string frameMessage(std::string_view body)
     return framed;
 }
 
-void FrameReader::append(std::string_view bytes)
-{
+void FrameReader::append(std::string_view bytes) {
     if (m_error) {
         return;
     }
@@ -138,8 +129,7 @@ void FrameReader::append(std::string_view bytes)
     m_buffer += bytes;
 }
 
-base::Result<std::optional<std::string>> FrameReader::next()
-{
+base::Result<std::optional<std::string>> FrameReader::next() {
     if (m_error) {
         return *m_error;
     }
@@ -178,8 +168,7 @@ base::Result<std::optional<std::string>> FrameReader::next()
     return std::optional<std::string>(std::move(body));
 }
 
-bool FrameReader::isMidMessage() const
-{
+bool FrameReader::isMidMessage() const {
     return !m_error && m_consumed < m_buffer.size();
 }
 

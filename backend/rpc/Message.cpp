@@ -10,14 +10,12 @@ namespace {
 
 constexpr int kMaximumDepth = 200;
 
-base::Error corrupt(std::string message)
-{
+base::Error corrupt(std::string message) {
     return {base::ErrorCode::Corrupt, std::move(message), {}};
 }
 
 /// Deepest nesting of brackets outside strings; a parser or a destructor never sees a text that is deeper than allowed.
-int nestingDepth(std::string_view text)
-{
+int nestingDepth(std::string_view text) {
     int depth = 0;
     int deepest = 0;
     bool inString = false;
@@ -40,16 +38,14 @@ int nestingDepth(std::string_view text)
     return deepest;
 }
 
-base::Result<std::int64_t> integerId(const nlohmann::json& id)
-{
+base::Result<std::int64_t> integerId(const nlohmann::json& id) {
     if (!id.is_number_integer() || (id.is_number_unsigned() && id.get<std::uint64_t>() > INT64_MAX)) {
         return corrupt("the id of a message is not an integer");
     }
     return id.get<std::int64_t>();
 }
 
-base::Result<Message> parseCall(nlohmann::json& json)
-{
+base::Result<Message> parseCall(nlohmann::json& json) {
     if (!json["method"].is_string()) {
         return corrupt("the method of a message is not a string");
     }
@@ -72,10 +68,9 @@ base::Result<Message> parseCall(nlohmann::json& json)
     return Message(Request{*number, std::move(method), std::move(params)});
 }
 
-base::Result<Response::ErrorObject> parseErrorObject(nlohmann::json& json)
-{
-    if (!json.is_object() || !json.contains("code") || !json["code"].is_number_integer() || !json.contains("message")
-        || !json["message"].is_string()) {
+base::Result<Response::ErrorObject> parseErrorObject(nlohmann::json& json) {
+    if (!json.is_object() || !json.contains("code") || !json["code"].is_number_integer() || !json.contains("message") ||
+        !json["message"].is_string()) {
         return corrupt("the error of a response has no code and message");
     }
     Response::ErrorObject error;
@@ -87,8 +82,7 @@ base::Result<Response::ErrorObject> parseErrorObject(nlohmann::json& json)
     return error;
 }
 
-base::Result<Message> parseResponse(nlohmann::json& json)
-{
+base::Result<Message> parseResponse(nlohmann::json& json) {
     Response response;
     if (const auto id = json.find("id"); id != json.end() && !id->is_null()) {
         const base::Result<std::int64_t> number = integerId(*id);
@@ -116,18 +110,15 @@ base::Result<Message> parseResponse(nlohmann::json& json)
     return Message(std::move(response));
 }
 
-nlohmann::json toJson(const Request& request)
-{
+nlohmann::json toJson(const Request& request) {
     return {{"jsonrpc", "2.0"}, {"id", request.id}, {"method", request.method}, {"params", request.params}};
 }
 
-nlohmann::json toJson(const Notification& notification)
-{
+nlohmann::json toJson(const Notification& notification) {
     return {{"jsonrpc", "2.0"}, {"method", notification.method}, {"params", notification.params}};
 }
 
-nlohmann::json toJson(const Response& response)
-{
+nlohmann::json toJson(const Response& response) {
     nlohmann::json json = {{"jsonrpc", "2.0"}, {"id", nullptr}};
     if (response.id) {
         json["id"] = *response.id;
@@ -145,8 +136,7 @@ nlohmann::json toJson(const Response& response)
 
 } // namespace
 
-base::Result<Message> parseMessage(std::string_view body)
-{
+base::Result<Message> parseMessage(std::string_view body) {
     if (nestingDepth(body) > kMaximumDepth) {
         return corrupt("a message is nested deeper than " + std::to_string(kMaximumDepth) + " levels");
     }
@@ -164,8 +154,7 @@ base::Result<Message> parseMessage(std::string_view body)
     return json.contains("method") ? parseCall(json) : parseResponse(json);
 }
 
-std::string serializeMessage(const Message& message)
-{
+std::string serializeMessage(const Message& message) {
     const nlohmann::json json = std::visit([](const auto& alternative) { return toJson(alternative); }, message);
     return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

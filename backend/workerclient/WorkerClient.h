@@ -17,15 +17,15 @@ namespace modulelens::workerclient {
 
 /// How a worker is started.
 struct LaunchCommand {
-    std::vector<std::string> arguments;      ///< Program and arguments; "ssh", "host", "modulelens-worker" is as good as a path.
-    std::string scratchFolder;               ///< Created when absent; emptied of this client's files at the end.
+    std::vector<std::string> arguments;  ///< Program and arguments; "ssh", "host", "modulelens-worker" is as good as a path.
+    std::string scratchFolder;  ///< Created when absent; emptied of this client's files at the end.
     std::optional<int> threads;
 };
 
 /// What a caller gives along with a request.
 struct RequestContext {
     std::stop_token stop;
-    std::function<void(const protocol::Progress&)> progress;   ///< Called on the client's own thread.
+    std::function<void(const protocol::Progress&)> progress;  ///< Called on the client's own thread.
     std::optional<std::chrono::milliseconds> timeout;
 };
 
@@ -47,9 +47,12 @@ public:
     [[nodiscard]] base::Result<protocol::LoadResult> load(const protocol::LoadParams& params, const RequestContext& context);
     [[nodiscard]] base::Result<void> unload(int handle, const RequestContext& context);
     [[nodiscard]] base::Result<protocol::RunResult> run(const protocol::CallParams& params, const RequestContext& context);
-    [[nodiscard]] base::Result<protocol::ValidateResult> validate(const protocol::CallParams& params, const RequestContext& context);
-    [[nodiscard]] base::Result<protocol::ProfileResult> profile(const protocol::ProfileParams& params, const RequestContext& context);
-    [[nodiscard]] base::Result<protocol::BenchmarkResult> benchmark(const protocol::BenchmarkParams& params, const RequestContext& context);
+    [[nodiscard]] base::Result<protocol::ValidateResult> validate(const protocol::CallParams& params,
+                                                                  const RequestContext& context);
+    [[nodiscard]] base::Result<protocol::ProfileResult> profile(const protocol::ProfileParams& params,
+                                                                const RequestContext& context);
+    [[nodiscard]] base::Result<protocol::BenchmarkResult> benchmark(const protocol::BenchmarkParams& params,
+                                                                    const RequestContext& context);
 
     /// Counts worker starts.
     [[nodiscard]] int generation() const;
