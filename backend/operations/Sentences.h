@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backend/operations/Operations.h"
+
+#include <cstdint>
+#include <string>
+
+/// Sentences and numbers for a person, made in one place for the explorer and the command line.
+namespace modulelens::operations {
+
+/// "Bit-exact: 3 of 3 outputs.", "Within tolerance: ...", "Differs: 1 of 3 outputs, ...", "No program: ...".
+[[nodiscard]] std::string verdictSentence(const ValidationReport& report);
+/// "1.24 ms, 12.3 MFLOPs, peak 3.1 MiB."
+[[nodiscard]] std::string profileSentence(const ProfileReport& report);
+/// "Runs again from its program: 3 outputs in 1.24 ms."
+[[nodiscard]] std::string rebuildSentence(const RebuildReport& report);
+/// "2 versions added, 1 already there."
+[[nodiscard]] std::string importSentence(const registry::ImportReport& report);
+
+/// "1.24 ms": three significant digits, units ns, us, ms, s.
+[[nodiscard]] std::string durationText(std::int64_t nanoseconds);
+/// "1.24 MiB": powers of 1024.
+[[nodiscard]] std::string bytesText(std::int64_t bytes);
+/// "1.24 GFLOPs": powers of 1000.
+[[nodiscard]] std::string flopsText(std::int64_t flops);
+/// "1 version", "2 versions".
+[[nodiscard]] std::string countText(std::int64_t count, const std::string& singular, const std::string& plural);
+
+} // namespace modulelens::operations
