@@ -1,0 +1,187 @@
+# SPDX-FileCopyrightText: 2026 The ModuleLens authors
+# SPDX-License-Identifier: MIT
+
+"""Writes one bundle folder beside its final place, makes it durable, and renames it in."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+import secrets
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import nn
+
+from modulelens.environment import deciding_environment, describe_environment, main_device
+from modulelens.json_types import JsonObject, encode_json
+from modulelens.names import collection_id, run_collection
+from modulelens.nodes import Documents, NodeDescriber
+from modulelens.record import ModuleRecord, Run
+from modulelens.recorder import Recorder
+from modulelens.tensor_store import TensorStore
+
+
+@dataclass
+class BundleContents:
+    """Everything that one traced run has left."""
+
+    model_name: str
+    model: nn.Module
+    tags: list[str]
+    attributes: JsonObject
+    recorder: Recorder
+    describer: NodeDescriber
+    store: TensorStore
+    programs: Documents
+    problems: list[JsonObject]
+    incomplete_reason: str | None
+
+
+class BundleFolder:
+    """The temporary folder of a bundle that is being written. Used from one thread."""
+
+    def __init__(self, store: Path) -> None:
+        store.mkdir(parents=True, exist_ok=True)
+        self._store = store
+        self.path = store / f".incoming-{os.getpid()}-{secrets.token_hex(4)}"
+        self.path.mkdir()
+
+    @property
+    def tensors(self) -> Path:
+        """The folder for tensor files."""
+        return self.path / "tensors"
+
+    def discard(self) -> None:
+        """Removes what has been written so far."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def finish(self, contents: BundleContents) -> Path:
+        """Writes all documents and renames the folder in; returns its path. Raises OSError when the disk refuses."""
+        contents.store.flush()
+        created = datetime.datetime.now(datetime.timezone.utc)
+        index = self._index(contents, created)
+        document = encode_json(index)
+        digest = hashlib.sha256(document).hexdigest()
+        (self.path / "bundle.json").write_bytes(document)
+        (self.path / "bundle.sha256").write_text(f"{digest}  bundle.json\n", encoding="ascii")
+        _make_durable(self.path)
+        final = self._store / f"{created:%Y%m%dT%H%M%SZ}-{digest[:8]}"
+        self.path.rename(final)
+        _sync(self._store)
+        return final
+
+    def _index(self, contents: BundleContents, created: datetime.datetime) -> JsonObject:
+        recorder, describer = contents.recorder, contents.describer
+        environment = describe_environment(contents.model, describer.class_names)
+        versions = [
+            self._version(contents.model_name, record, environment)
+            for record in recorder.records.values()
+            if record.calls
+        ]
+        return {
+            "schema": "modulelens.bundle",
+            "schema_version": 1,
+            "created": created.isoformat(timespec="microseconds").replace("+00:00", "Z"),
+            "model": contents.model_name,
+            "complete": contents.incomplete_reason is None,
+            "incomplete_reason": contents.incomplete_reason,
+            "environment": environment,
+            "tags": contents.tags,
+            "attributes": contents.attributes,
+            "runs": [self._run(contents, run, environment) for run in recorder.runs],
+            "versions": versions,
+            "nodes": self._documents("nodes", "json", describer.nodes),
+            "programs": self._documents("programs", "pt2", contents.programs),
+            "sources": self._documents("sources", "py", describer.sources),
+            "tensors": [
+                {"file": file.file, "sha256": file.sha256, "size": file.size, "keys": file.keys}
+                for file in contents.store.files
+            ],
+            "problems": contents.problems,
+        }
+
+    def _version(self, model_name: str, record: ModuleRecord, environment: JsonObject) -> JsonObject:
+        document = {
+            "schema": "modulelens.version",
+            "schema_version": 1,
+            "model": model_name,
+            "module": record.name,
+            "aliases": record.aliases,
+            "class": record.class_name,
+            "collection": collection_id(model_name, record.name),
+            "state": {
+                "node": record.node,
+                "tensors": record.tensors,
+                "parameter_bytes": record.parameter_bytes,
+                "parameter_count": record.parameter_count,
+                "programs": record.programs,
+                "no_program": record.no_program,
+            },
+            "environment": deciding_environment(environment),
+            "calls": [call.document for call in record.calls],
+        }
+        content = encode_json(document)
+        record.digest = hashlib.sha256(content).hexdigest()
+        file = f"versions/{record.digest}.json"
+        self._write(file, content)
+        return {
+            "digest": record.digest,
+            "file": file,
+            "size": len(content),
+            "collection": document["collection"],
+            "model": model_name,
+            "module": record.name,
+            "class": record.class_name,
+            "run": record.run,
+        }
+
+    def _run(self, contents: BundleContents, run: Run, environment: JsonObject) -> JsonObject:
+        for entry in run.calls:
+            if entry["version"] is not None:
+                entry["version"] = contents.recorder.records[entry["version"]].digest
+        document = {
+            "schema": "modulelens.run",
+            "schema_version": 1,
+            "model": contents.model_name,
+            "collection": run_collection(contents.model_name),
+            "step": run.step,
+            "started": run.started,
+            "duration_ns": run.duration_ns,
+            "device": main_device(contents.model),
+            "environment": environment,
+            "calls": run.calls,
+        }
+        content = encode_json(document)
+        file = f"runs/{run.step}.json"
+        self._write(file, content)
+        return {"file": file, "sha256": hashlib.sha256(content).hexdigest(), "size": len(content)}
+
+    def _documents(self, folder: str, suffix: str, documents: Documents) -> list[JsonObject]:
+        entries: list[JsonObject] = []
+        for digest, content in documents.contents.items():
+            file = f"{folder}/{digest}.{suffix}"
+            self._write(file, content)
+            entries.append({"digest": digest, "file": file, "size": len(content)})
+        return entries
+
+    def _write(self, file: str, content: bytes) -> None:
+        path = self.path / file
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+
+
+def _make_durable(folder: Path) -> None:
+    for path in sorted(folder.rglob("*")):
+        _sync(path)
+    _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

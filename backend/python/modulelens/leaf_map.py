@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: 2026 The ModuleLens authors
+# SPDX-License-Identifier: MIT
+
+"""Program inputs and outputs by position, as JSON Pointers into the captured call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torch.utils import _pytree as pytree
+
+from modulelens.json_types import Json, JsonObject, pointer_token
+
+
+class LeafMapError(ValueError):
+    """The captured value tree does not have the structure that the program was exported with."""
+
+
+def input_pointers(spec: pytree.TreeSpec, call: JsonObject) -> list[str]:
+    """Returns the pointer of each user input, in the program's order. Raises LeafMapError."""
+    positional, keyword = spec.children()
+    pointers: list[str] = []
+    for index, child in enumerate(positional.children()):
+        pointers += _leaves(child, call["args"][index], f"/args/{index}")
+    for key, child in zip(keyword.context or [], keyword.children(), strict=True):
+        if key not in call["kwargs"]:
+            raise LeafMapError(f"the program has an input '{key}' that the captured call has not")
+        pointers += _leaves(child, call["kwargs"][key], "/kwargs" + pointer_token(key))
+    return pointers
+
+
+def output_pointers(spec: pytree.TreeSpec, call: JsonObject) -> list[str]:
+    """Returns the pointer of each user output, in the program's order. Raises LeafMapError."""
+    return list(_leaves(spec, call["output"], "/output"))
+
+
+def _leaves(spec: pytree.TreeSpec, encoded: Json, pointer: str) -> Iterator[str]:
+    if spec.is_leaf():
+        yield pointer
+        return
+    for child, (token, item) in zip(spec.children(), _children(spec, encoded, pointer), strict=True):
+        yield from _leaves(child, item, pointer + token)
+
+
+def _children(spec: pytree.TreeSpec, encoded: Json, pointer: str) -> list[tuple[str, Json]]:
+    found = _encoded_children(spec, encoded)
+    if found is None or len(found) != spec.num_children:
+        name = getattr(spec.type, "__name__", str(spec.type))
+        raise LeafMapError(f"the captured value at {pointer} does not match the program's {name}")
+    return found
+
+
+def _encoded_children(spec: pytree.TreeSpec, encoded: Json) -> list[tuple[str, Json]] | None:
+    if isinstance(encoded, list):
+        return [(f"/{index}", item) for index, item in enumerate(encoded)]
+    if not isinstance(encoded, dict):
+        return None
+    tag = encoded.get("$t")
+    if tag is None:
+        return _picked({key: (pointer_token(key), item) for key, item in encoded.items()}, spec.context)
+    if tag in ("tuple", "namedtuple", "pytree", "size"):
+        return [(f"/v/{index}", item) for index, item in enumerate(encoded["v"])]
+    if tag in ("dict", "mapping"):
+        return [(f"/v/{index}/1", item) for index, (_, item) in enumerate(encoded["v"])]
+    if tag == "dataclass":
+        names = spec.context[0] if spec.context else list(encoded["v"])
+        return _picked({key: ("/v" + pointer_token(key), item) for key, item in encoded["v"].items()}, names)
+    return None
+
+
+def _picked(children: dict[str, tuple[str, Json]], names: Any) -> list[tuple[str, Json]] | None:
+    if not isinstance(names, list | tuple) or any(name not in children for name in names):
+        return None
+    return [children[name] for name in names]

@@ -1,0 +1,30 @@
+# SPDX-FileCopyrightText: 2026 The ModuleLens authors
+# SPDX-License-Identifier: MIT
+
+"""What the tracer could not do. Nothing in here ever raises into the traced model."""
+
+from __future__ import annotations
+
+import warnings
+
+from modulelens.json_types import JsonObject
+
+
+class Problems:
+    """Collects the entries of a bundle's `problems` and warns once about the first."""
+
+    def __init__(self) -> None:
+        self.entries: list[JsonObject] = []
+        self._warned = False
+
+    def add(self, module: str, stage: str, error: BaseException | str) -> None:
+        """Records one problem. An entry that is already there is not repeated."""
+        message = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+        entry = {"module": module, "stage": stage, "message": message[:1000]}
+        if entry in self.entries:
+            return
+        self.entries.append(entry)
+        if not self._warned:
+            self._warned = True
+            text = f"modulelens could not do everything in module '{module}' ({stage}): {message[:300]}"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)

@@ -1,0 +1,291 @@
+# SPDX-FileCopyrightText: 2026 The ModuleLens authors
+# SPDX-License-Identifier: MIT
+
+"""Turns the begin and the end of every module call into run records and captured calls."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from modulelens.json_types import Json, JsonObject
+from modulelens.names import NamedModule
+from modulelens.nodes import NodeDescriber, class_of
+from modulelens.problems import Problems
+from modulelens.record import CapturedCall, ModuleRecord, Run
+from modulelens.references import qualified_name
+from modulelens.state import changed, parameter_size, state_references
+from modulelens.tensor_store import ShapeSink, TensorStore, dtype_name
+from modulelens.values import Scope, ValueEncoder, tensors_in
+
+
+@dataclass
+class _Frame:
+    """One open module call."""
+
+    named: NamedModule
+    run: Run
+    entry: JsonObject
+    outer_error: BaseException | None
+    captured: CapturedCall | None = None
+    scope: Scope | None = None
+    state: JsonObject = field(default_factory=dict)
+    random_state: torch.Tensor | None = None
+    begun: int = 0
+
+
+class _ThreadState(threading.local):
+    """The open calls of one thread, and the time that the tracer itself has spent in it."""
+
+    def __init__(self) -> None:
+        self.frames: list[_Frame] = []
+        self.overhead = 0
+
+
+class Recorder:
+    """Records calls from any thread, one at a time under one lock. Its own errors go to `problems`."""
+
+    def __init__(
+        self, store: TensorStore, describer: NodeDescriber, problems: Problems, kept: set[str], max_calls: int
+    ) -> None:
+        self.runs: list[Run] = []
+        self.records: dict[str, ModuleRecord] = {}
+        self._store = store
+        self._describer = describer
+        self._problems = problems
+        self._kept = kept
+        self._max_calls = max_calls
+        self._lock = threading.RLock()
+        self._thread = _ThreadState()
+        self._encoder = describer.encoder()
+        self._shapes = ValueEncoder(ShapeSink())
+        self._open_run: Run | None = None
+        self._run_started = 0
+        self._counts: dict[str, int] = {}
+        self._sizes: dict[str, tuple[int, int]] = {}
+
+    def begin(self, named: NamedModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Notes that a module call begins, and snapshots what it is given when its tensors are kept."""
+        entered = time.perf_counter_ns()
+        with self._lock:
+            frame = self._open_frame(named, entered)
+            try:
+                self._begin(frame, args, kwargs)
+            except Exception as error:
+                frame.captured = None
+                self._problems.add(named.name, "begin", error)
+        self._thread.overhead += time.perf_counter_ns() - entered
+        frame.begun = time.perf_counter_ns() - self._thread.overhead
+        frame.entry["start_ns"] = max(frame.begun - self._run_started, 0)
+
+    def end(self, named: NamedModule, output: Any) -> None:
+        """Notes that a module call has returned or raised, and snapshots what it gave."""
+        entered = time.perf_counter_ns()
+        finished = entered - self._thread.overhead
+        with self._lock:
+            frame = self._close_frame(named)
+            if frame is not None:
+                frame.entry["host_ns"] = max(finished - frame.begun, 0)
+                try:
+                    self._end(frame, output, _raised(frame.outer_error, output))
+                except Exception as error:
+                    self._problems.add(named.name, "end", error)
+                self._leave_run(frame, finished)
+        self._thread.overhead += time.perf_counter_ns() - entered
+
+    def close(self) -> None:
+        """Ends whatever a raised exception left open on this thread."""
+        while self._thread.frames:
+            self._abandon(self._thread.frames.pop())
+        self._open_run = None
+
+    def _open_frame(self, named: NamedModule, entered: int) -> _Frame:
+        frames = self._thread.frames
+        if self._open_run is None:
+            self._store.clear_cache()
+            self._counts, self._sizes = {}, {}
+            started = datetime.datetime.now(datetime.timezone.utc)
+            self._open_run = Run(len(self.runs), started.isoformat(timespec="microseconds").replace("+00:00", "Z"))
+            self._run_started = entered - self._thread.overhead
+            self.runs.append(self._open_run)
+        run = self._open_run
+        parent = frames[-1].entry["id"] if frames else (0 if run.calls else None)
+        entry = self._entry(named, len(run.calls), parent)
+        run.calls.append(entry)
+        frame = _Frame(named, run, entry, sys.exc_info()[1])
+        frames.append(frame)
+        return frame
+
+    def _entry(self, named: NamedModule, number: int, parent: int | None) -> JsonObject:
+        count = self._counts.get(named.name, 0)
+        self._counts[named.name] = count + 1
+        if named.name not in self._sizes:
+            module = named.module
+            own = parameter_size(module.parameters(recurse=False))[0]
+            self._sizes[named.name] = (parameter_size(module.parameters())[0], own)
+        total, own = self._sizes[named.name]
+        return {
+            "id": number,
+            "parent": parent,
+            "module": named.name,
+            "class": qualified_name(class_of(named.module)),
+            "call": count,
+            "method": "forward",
+            "inputs": [],
+            "outputs": [],
+            "parameter_bytes": total,
+            "own_parameter_bytes": own,
+            "start_ns": None,
+            "host_ns": None,
+            "version": None,
+            "version_call": None,
+            "exception": None,
+        }
+
+    def _begin(self, frame: _Frame, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        record = self._record_for(frame.named)
+        if record is None:
+            encoded = {"args": self._shapes.encode(list(args)), "kwargs": self._shapes.encode(dict(kwargs))}
+            frame.entry["inputs"] = _shapes_of(encoded, "")
+            return
+        module = frame.named.module
+        frame.scope = Scope()
+        call = _conditions(module)
+        call["args"] = self._encoder.encode(list(args), frame.scope)
+        call["kwargs"] = {key: self._encoder.encode(value, frame.scope) for key, value in kwargs.items()}
+        frame.state = state_references(module, self._encoder) if record.calls else record.tensors
+        call["state_before"] = changed(record.tensors, frame.state)
+        frame.random_state = torch.get_rng_state()
+        frame.captured = CapturedCall(call, [part.training for part in module.modules()])
+        frame.entry["inputs"] = _shapes_of({"args": call["args"], "kwargs": call["kwargs"]}, "")
+        frame.entry["version_call"] = len(record.calls)
+        frame.entry["version"] = frame.named.name
+        record.calls.append(frame.captured)
+
+    def _record_for(self, named: NamedModule) -> ModuleRecord | None:
+        if named.name not in self._kept:
+            return None
+        record = self.records.get(named.name)
+        if record is None:
+            module = named.module
+            total, count = parameter_size(module.parameters())
+            record = self.records[named.name] = ModuleRecord(
+                name=named.name,
+                aliases=named.aliases,
+                module=module,
+                class_name=qualified_name(class_of(module)),
+                run=len(self.runs) - 1,
+                node=self._describer.describe(module),
+                tensors=state_references(module, self._encoder),
+                parameter_bytes=total,
+                parameter_count=count,
+            )
+        return record if len(record.calls) < self._max_calls else None
+
+    def _end(self, frame: _Frame, output: Any, error: BaseException | None) -> None:
+        if error is not None:
+            frame.entry["exception"] = _exception(error)
+        captured, scope = frame.captured, frame.scope
+        if captured is None or scope is None:
+            if error is None:
+                frame.entry["outputs"] = _shapes_of(self._shapes.encode(output), "/output")
+            return
+        call = captured.document
+        if error is not None:
+            call["exception"] = _exception(error)
+        else:
+            call["output"] = self._encoder.encode(output, scope)
+            frame.entry["outputs"] = _shapes_of(call["output"], "/output")
+        call["mutated"] = self._mutated(call, scope)
+        call["state_after"] = changed(frame.state, state_references(frame.named.module, self._encoder))
+        if frame.random_state is not None and not torch.equal(frame.random_state, torch.get_rng_state()):
+            call["rng"] = {"cpu": self._store.put(frame.random_state)}
+
+    def _mutated(self, call: JsonObject, scope: Scope) -> JsonObject:
+        mutated: JsonObject = {}
+        for key in ("args", "kwargs"):
+            for pointer, before in tensors_in(call[key], f"/{key}"):
+                after = self._encoder.encode(scope.tensors[before["obj"]], scope)
+                if after != before:
+                    mutated[pointer] = {name: value for name, value in after.items() if name != "$t"}
+        return mutated
+
+    def _close_frame(self, named: NamedModule) -> _Frame | None:
+        frames = self._thread.frames
+        if not any(frame.named is named for frame in frames):
+            return None
+        while frames[-1].named is not named:
+            self._abandon(frames.pop())
+        return frames.pop()
+
+    def _abandon(self, frame: _Frame) -> None:
+        unseen = {"type": "BaseException", "message": "the call did not return"}
+        frame.entry["exception"] = unseen
+        if frame.captured is not None:
+            frame.captured.document["exception"] = unseen
+
+    def _leave_run(self, frame: _Frame, finished: int) -> None:
+        if frame.entry["parent"] is None:
+            frame.run.duration_ns = finished - self._run_started
+            self._open_run = None
+
+
+def _raised(outer: BaseException | None, output: Any) -> BaseException | None:
+    """The exception that the call raised: torch runs our hook inside its handler, with no output."""
+    current = sys.exc_info()[1]
+    return current if output is None and current is not outer else None
+
+
+def _exception(error: BaseException) -> JsonObject:
+    return {"type": type(error).__name__, "message": str(error)[:1000]}
+
+
+def _shapes_of(encoded: Json, pointer: str) -> list[JsonObject]:
+    return [
+        {"path": path, "dtype": reference["dtype"], "shape": reference["shape"]}
+        for path, reference in tensors_in(encoded, pointer)
+    ]
+
+
+def _conditions(module: nn.Module) -> JsonObject:
+    return {
+        "method": "forward",
+        "training": module.training,
+        "grad_mode": torch.is_grad_enabled(),
+        "inference_mode": torch.is_inference_mode_enabled(),
+        "autocast": _autocast(),
+        "args": [],
+        "kwargs": {},
+        "output": None,
+        "exception": None,
+        "mutated": {},
+        "state_before": {},
+        "state_after": {},
+        "rng": None,
+        "program": None,
+    }
+
+
+def _autocast() -> list[JsonObject] | None:
+    devices = ["cpu"]
+    if torch.accelerator.is_available():
+        accelerator = torch.accelerator.current_accelerator()
+        devices += [accelerator.type] if accelerator is not None else []
+    cache = torch.is_autocast_cache_enabled()
+    active = [
+        {
+            "device": device,
+            "dtype": dtype_name(torch.get_autocast_dtype(device)),
+            "cache": cache,
+        }
+        for device in devices
+        if torch.is_autocast_enabled(device)
+    ]
+    return active or None
