@@ -29,6 +29,8 @@ struct NodeDocument {
     std::vector<std::string> nonPersistent;
     std::map<std::string, std::string> children;         ///< Name to node digest; empty digest for None.
     std::string source;                                  ///< Digest of the class source, or empty.
+    /// Every tensor that the node refers to whose data was kept, also those inside attributes and init arguments.
+    std::vector<TensorReference> references;
 };
 
 /// Parses a node file. Corrupt and Unsupported as in parseVersionDocument.

@@ -81,8 +81,11 @@ struct VersionDocument {
     std::string noProgramSource;
     std::vector<CallDocument> calls;
     std::shared_ptr<const nlohmann::json> environment;
+    /// Every tensor that the version refers to (state, calls, generator, parts of sparse and other values) whose data was
+    /// kept, by digest; references that share a digest stand once each.
+    std::vector<TensorReference> references;
 
-    /// Digests of every tensor that the version refers to (state, calls, generator), sorted, each once.
+    /// Digests of `references`, sorted, each once.
     [[nodiscard]] std::vector<std::string> tensorDigests() const;
 };
 
