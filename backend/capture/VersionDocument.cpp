@@ -23,16 +23,23 @@ std::string readName(const JsonView& view)
     return name;
 }
 
-void readState(const JsonView& state, VersionDocument& version)
+std::map<std::string, StateTensor> readStateTensors(const JsonView& view)
 {
-    version.stateDigest = state.at("node").digest();
-    state.at("tensors").forEachMember([&](const std::string& name, const JsonView& member) {
+    std::map<std::string, StateTensor> tensors;
+    view.forEachMember([&](const std::string& name, const JsonView& member) {
         StateTensor tensor;
         tensor.tensor = readStateTensor(member);
         tensor.isBuffer = member.stringOr("kind", "parameter") == "buffer";
         tensor.isPersistent = member.booleanOr("persistent", true);
-        version.stateTensors.emplace(name, std::move(tensor));
+        tensors.emplace(name, std::move(tensor));
     });
+    return tensors;
+}
+
+void readState(const JsonView& state, VersionDocument& version)
+{
+    version.stateDigest = state.at("node").digest();
+    version.stateTensors = readStateTensors(state.at("tensors"));
     version.parameterBytes = state.at("parameter_bytes").nonNegative();
     version.parameterCount = state.at("parameter_count").nonNegative();
     const JsonView programs = state.at("programs");
@@ -108,6 +115,7 @@ CallDocument readCall(const JsonView& view)
     if (const auto program = view.find("program")) {
         call.program = program->digest();
     }
+    call.json = std::make_shared<const nlohmann::json>(view.json());
     return call;
 }
 
@@ -181,7 +189,6 @@ VersionDocument readVersion(std::string_view text, const std::string& digest, co
     for (std::size_t i = 0; i < calls.size(); ++i) {
         const JsonView call = calls.element(i);
         version.calls.push_back(readCall(call));
-        version.calls.back().json = std::make_shared<const nlohmann::json>(call.json());
     }
     checkProgramCalls(view, version);
     const auto environment = view.find("environment");
@@ -209,6 +216,16 @@ base::Result<VersionDocument> parseVersionDocument(std::string_view text, const 
 {
     const std::string document = "versions/" + digest + ".json";
     return readDocument(document, [&] { return readVersion(text, digest, document); });
+}
+
+base::Result<CallDocument> parseCallDocument(const nlohmann::json& call)
+{
+    return readDocument("call", [&] { return readCall(JsonView(call, "call")); });
+}
+
+base::Result<std::map<std::string, StateTensor>> parseStateTensors(const nlohmann::json& tensors)
+{
+    return readDocument("state", [&] { return readStateTensors(JsonView(tensors, "state")); });
 }
 
 std::string collectionId(std::string_view model, std::string_view module)

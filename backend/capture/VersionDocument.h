@@ -93,6 +93,12 @@ struct VersionDocument {
 /// Corrupt: not the documented form (the message names the key). Unsupported: a newer schema_version.
 [[nodiscard]] base::Result<VersionDocument> parseVersionDocument(std::string_view text, const std::string& digest);
 
+/// Parses one call object of a version file, as a worker gets it. Corrupt: not the documented form.
+[[nodiscard]] base::Result<CallDocument> parseCallDocument(const nlohmann::json& call);
+
+/// Parses the object "state.tensors" of a version file. Corrupt: not the documented form.
+[[nodiscard]] base::Result<std::map<std::string, StateTensor>> parseStateTensors(const nlohmann::json& tensors);
+
 /// Collection id of a module: lower-case hex MD5 of model name, NUL, module name.
 [[nodiscard]] std::string collectionId(std::string_view model, std::string_view module);
 /// Collection of a model's run records: "registered_model_" rule of docs/formats/bundle.md.
