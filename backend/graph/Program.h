@@ -24,7 +24,7 @@ using ValueId = int;
 /// A symbolic or literal size.
 struct SymbolicInteger {
     std::optional<std::int64_t> literal;
-    std::string expression;            ///< As exported ("s77", "2*s77"), empty for a literal.
+    std::string expression;            ///< As exported ("Mul(Integer(2), Symbol('s77'))"), empty for a literal.
     std::optional<std::int64_t> hint;  ///< Its value for the sample inputs.
 };
 
@@ -65,8 +65,8 @@ struct StringListArgument { std::vector<std::string> values; };
 struct MixedListArgument {
     enum class Element { Integer, Float, Boolean } element = Element::Integer;
     std::vector<ValueId> values;             ///< -1 where the literal counts.
-    std::vector<double> literals;            ///< Integers beyond 2^53 stand in integerLiterals.
-    std::vector<std::int64_t> integerLiterals;
+    std::vector<double> literals;            ///< All elements as numbers; exact only below 2^53.
+    std::vector<std::int64_t> integerLiterals;   ///< Integers and booleans, exact.
 };
 struct ScalarTypeArgument { base::ScalarType value = base::ScalarType::Float32; };
 /// c10 enumeration values, already translated from the file's own numbering.

@@ -13,7 +13,7 @@ namespace modulelens::graph {
 /// A tensor that the archive itself holds (constants), as its config describes it.
 struct ArchivedTensor {
     TensorMeta meta;
-    std::uint64_t offset = 0;           ///< Of the raw little-endian storage bytes in the archive file.
+    std::uint64_t offset = 0;           ///< Of the raw little-endian storage bytes, from the start of `file`.
     std::uint64_t sizeBytes = 0;
 };
 
@@ -24,7 +24,7 @@ struct ProgramArchive {
     std::map<std::string, TensorMeta> weights;         ///< Meta stand-ins by FQN (requires_grad counts).
 };
 
-/// Reads an archive. `file` may be a mapped .pt2 or, with `extent`, a .pt2 that lies inside another file.
+/// Reads an archive. `file` is a mapped .pt2, or a slice (base::sliceOf) of a file that holds one.
 /// Corrupt: cut or malformed (the message names the member and key). Unsupported: another schema major version, big
 /// endian, a non-empty pickled member, `use_pickle: true`. Never reads a pickle. Parsing is bounds-checked throughout.
 [[nodiscard]] base::Result<ProgramArchive> readProgramArchive(const std::shared_ptr<const base::MappedFile>& file,

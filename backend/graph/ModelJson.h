@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backend/base/Guarded.h"
+#include "backend/base/Result.h"
+#include "backend/graph/Program.h"
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace modulelens::graph {
+
+// Checked access to untrusted JSON of torch.export. Everything throws FormatError, which readFormat turns into an Error.
+
+struct FormatError {
+    base::Error error;
+};
+
+/// Corrupt, with `what` as the message and the advice to fetch the file again.
+[[noreturn]] void failCorrupt(const std::string& what);
+[[noreturn]] void failUnsupported(const std::string& what, const std::string& fix);
+
+/// Parses `text` with a limit on depth.
+[[nodiscard]] nlohmann::json parseText(std::string_view text, const std::string& displayName);
+
+/// Child of an object, which must be there.
+[[nodiscard]] const nlohmann::json& member(const nlohmann::json& object, std::string_view key);
+/// Child of an object, or nullptr when it is absent or null.
+[[nodiscard]] const nlohmann::json* findMember(const nlohmann::json& object, std::string_view key);
+/// The json itself when it is an array, else fails.
+const nlohmann::json& array(const nlohmann::json& json, std::string_view what);
+const nlohmann::json& object(const nlohmann::json& json, std::string_view what);
+[[nodiscard]] const std::string& text(const nlohmann::json& json, std::string_view what);
+[[nodiscard]] std::int64_t integer(const nlohmann::json& json, std::string_view what);
+[[nodiscard]] bool boolean(const nlohmann::json& json, std::string_view what);
+/// A number, or one of the strings "Infinity", "-Infinity", "NaN" that torch writes.
+[[nodiscard]] double number(const nlohmann::json& json, std::string_view what);
+
+/// Key and value of a one-key object, which is how torch.export writes a union. Keys with null values do not count.
+struct UnionValue {
+    const std::string& key;
+    const nlohmann::json& value;
+};
+[[nodiscard]] UnionValue unionValue(const nlohmann::json& json, std::string_view what);
+
+/// torch.export numbers element types, layouts and memory formats in its own way. The first gives ours, the others c10's.
+[[nodiscard]] base::ScalarType scalarTypeFromExport(const nlohmann::json& json);
+[[nodiscard]] int layoutFromExport(const nlohmann::json& json);
+[[nodiscard]] int memoryFormatFromExport(const nlohmann::json& json);
+
+[[nodiscard]] SymbolicInteger symbolicInteger(const nlohmann::json& json);
+[[nodiscard]] TensorMeta tensorMeta(const nlohmann::json& json);
+
+/// Runs `body`, which may throw, and gives its value; whatever it throws becomes the Error, after `where`.
+template <class Body>
+[[nodiscard]] auto readFormat(const std::string& where, Body body) -> base::Result<std::invoke_result_t<Body>>
+{
+    using Read = std::invoke_result_t<Body>;
+    return base::guarded(where, [&]() -> base::Result<Read> {
+        try {
+            return body();
+        } catch (const FormatError& error) {
+            return error.error.within(where);
+        }
+    });
+}
+
+}  // namespace modulelens::graph
