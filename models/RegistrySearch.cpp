@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#include "models/RegistrySearch.h"
+
+#include "backend/registry/Registry.h"
+#include "models/QueryText.h"
+
+#include <QRegularExpression>
+
+#include <array>
+
+namespace modulelens::models {
+
+struct RegistrySearch::Answer {
+    std::vector<registry::GroupSummary> models;
+    std::array<std::vector<registry::FacetValue>, 4> facets;
+    std::int64_t versionCount = 0;
+    std::int64_t allVersions = 0;
+};
+
+namespace {
+
+struct FacetField {
+    const char* field;
+    const char* title;
+};
+constexpr std::array<FacetField, 4> kFields = {{{"model", "Model"}, {"tag", "Tag"}, {"class", "Class"}, {"device", "Device"}}};
+
+/// "… at character 7 …" as the query parser words it.
+int positionIn(const QString& message)
+{
+    static const QRegularExpression pattern(QStringLiteral("character (\\d+)"));
+    const QRegularExpressionMatch match = pattern.match(message);
+    return match.hasMatch() ? match.captured(1).toInt() : -1;
+}
+
+} // namespace
+
+RegistrySearch::RegistrySearch(TaskPool& pool, QObject* parent)
+    : QObject(parent)
+    , m_task(pool)
+    , m_tree(pool)
+{
+    connect(&m_task, &LatestTask::busyChanged, this, &RegistrySearch::busyChanged);
+}
+
+RegistrySearch::~RegistrySearch() = default;
+
+void RegistrySearch::setRegistry(std::shared_ptr<registry::Registry> registry)
+{
+    m_registry = std::move(registry);
+    m_answered = false;
+    m_tree.setRegistry(m_registry);
+    refresh();
+}
+
+void RegistrySearch::setQuery(const QString& query)
+{
+    if (query != m_query) {
+        m_query = query;
+        refresh();
+    }
+}
+
+void RegistrySearch::refresh()
+{
+    if (!m_registry) {
+        return;
+    }
+    const auto work = [registry = m_registry,
+                       query = m_query.toStdString()](std::stop_token stop) -> base::Result<Answer> {
+        Answer answer;
+        registry::SearchRequest request;
+        request.limit = 1;
+        const base::Result<registry::SearchPage> all = registry->search(request);
+        if (!all) {
+            return all.error();
+        }
+        answer.allVersions = all->total;
+        request.query = query;
+        const base::Result<registry::SearchPage> page = registry->search(request);
+        if (!page) {
+            return page.error();
+        }
+        answer.versionCount = page->total;
+        base::Result<std::vector<registry::GroupSummary>> models = registry->models(query);
+        if (!models) {
+            return models.error();
+        }
+        answer.models = std::move(*models);
+        for (std::size_t i = 0; i < kFields.size() && !stop.stop_requested(); ++i) {
+            base::Result<std::vector<registry::FacetValue>> values = registry->facet(kFields[i].field, query);
+            if (!values) {
+                return values.error();
+            }
+            answer.facets[i] = std::move(*values);
+        }
+        return answer;
+    };
+    m_task.run(work, [this, query = m_query](base::Result<Answer> outcome) {
+        if (outcome) {
+            m_error.clear();
+            m_errorPosition = -1;
+            show(query, std::move(*outcome));
+        } else {
+            m_error = QString::fromStdString(outcome.error().text());
+            m_errorPosition = positionIn(m_error);
+        }
+        emit changed();
+    });
+}
+
+void RegistrySearch::show(const QString& query, Answer answer)
+{
+    m_answered = true;
+    m_allVersions = answer.allVersions;
+    m_versionCount = answer.versionCount;
+    m_moduleCount = 0;
+    QList<RegistryTreeModel::ModelRow> rows;
+    for (const registry::GroupSummary& group : answer.models) {
+        m_moduleCount += group.moduleCount;
+        rows.append({QString::fromStdString(group.name), group.versionCount});
+    }
+    m_facets.clear();
+    for (std::size_t i = 0; i < kFields.size(); ++i) {
+        Facet facet{QString::fromLatin1(kFields[i].field), QString::fromLatin1(kFields[i].title), {}};
+        for (const registry::FacetValue& value : answer.facets[i]) {
+            const QString text = QString::fromStdString(value.value);
+            facet.entries.append({text, value.count, queryHasTerm(query, queryTerm(facet.field, text))});
+        }
+        m_facets.append(facet);
+    }
+    m_tree.setResult(query, rows);
+}
+
+} // namespace modulelens::models

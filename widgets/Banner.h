@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+
+class QHBoxLayout;
+class QPushButton;
+
+namespace modulelens::widgets {
+
+/// One sentence that says what, and a second that says where and what to do, on a ground that says how bad. Never modal.
+/// Confined to its thread.
+class Banner : public QWidget {
+    Q_OBJECT
+
+public:
+    enum class Kind { Good, Neutral, Warning, Bad };
+
+    explicit Banner(QWidget* parent = nullptr);
+
+    void show(Kind kind, const QString& sentence, const QString& detail);
+    [[nodiscard]] QString sentence() const { return m_sentence; }
+    [[nodiscard]] QString detail() const { return m_detail; }
+    /// Adds an action at the right end; owned by the banner.
+    QPushButton* addAction(const QString& text);
+
+    [[nodiscard]] QSize sizeHint() const override { return {400, 56}; }
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    Kind m_kind = Kind::Neutral;
+    QString m_sentence;
+    QString m_detail;
+    QHBoxLayout* m_actions;
+};
+
+} // namespace modulelens::widgets
