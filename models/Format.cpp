@@ -201,6 +201,9 @@ QString metricTitle(std::string_view metric)
     if (metric == "bytes") {
         return QStringLiteral("Bytes");
     }
+    if (metric == "high_water") {
+        return QStringLiteral("High water");
+    }
     return QString::fromUtf8(metric.data(), static_cast<qsizetype>(metric.size()));
 }
 

@@ -1,0 +1,340 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#include "models/MetricTreeModel.h"
+
+#include "models/Format.h"
+
+#include <algorithm>
+
+namespace modulelens::models {
+
+using profile::ChildOrder;
+using profile::ScopeId;
+using profile::ScopeKind;
+
+namespace {
+
+QString fromView(std::string_view text) {
+    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+}
+
+} // namespace
+
+MetricTreeModel::MetricTreeModel(ProfileView* view, QObject* parent) : QAbstractItemModel(parent), m_view(view) {
+    connect(view, &ProfileView::profileChanged, this, &MetricTreeModel::reset);
+    connect(view, &ProfileView::valuesChanged, this, &MetricTreeModel::resort);
+    connect(view, &ProfileView::orderChanged, this, &MetricTreeModel::resort);
+    reset();
+}
+
+MetricTreeModel::~MetricTreeModel() = default;
+
+void MetricTreeModel::reset() {
+    beginResetModel();
+    m_profile = m_view->profile();
+    m_order = makeOrder();
+    endResetModel();
+}
+
+void MetricTreeModel::resort() {
+    if (m_profile == nullptr) {
+        return;
+    }
+    emit layoutAboutToBeChanged({}, QAbstractItemModel::VerticalSortHint);
+    m_order = makeOrder();
+    const QModelIndexList before = persistentIndexList();
+    QModelIndexList after;
+    after.reserve(before.size());
+    for (const QModelIndex& index : before) {
+        after += isUnattributed(index) ? index : indexOf(scopeAt(index), index.column());
+    }
+    changePersistentIndexList(before, after);
+    emit layoutChanged({}, QAbstractItemModel::VerticalSortHint);
+    emit headerDataChanged(Qt::Horizontal, 0, columnCount() - 1);
+}
+
+void MetricTreeModel::sort(int column, Qt::SortOrder order) {
+    if (column >= columnCount() || (column == m_sortColumn && order == m_sortOrder)) {
+        return;
+    }
+    m_sortColumn = column;
+    m_sortOrder = order;
+    resort();
+}
+
+std::unique_ptr<ChildOrder> MetricTreeModel::makeOrder() const {
+    if (m_profile == nullptr) {
+        return nullptr;
+    }
+    const int column = m_sortColumn;
+    const bool isDescending = m_sortOrder == Qt::DescendingOrder;
+    const bool followsView = column < 0;
+    if (followsView && m_view->order() == ProfileView::Order::Time) {
+        return std::make_unique<ChildOrder>(m_profile);
+    }
+    if (column == ModuleColumn || column == ClassColumn) {
+        return std::make_unique<ChildOrder>(m_profile, [this, column, isDescending](ScopeId left, ScopeId right) {
+            const int sign = QString::compare(text(left, false, column), text(right, false, column), Qt::CaseInsensitive);
+            return isDescending ? sign > 0 : sign < 0;
+        });
+    }
+    const int by = followsView ? static_cast<int>(DrivingColumn) : column;
+    const bool descending = followsView || isDescending;
+    return std::make_unique<ChildOrder>(m_profile, [this, by, descending](ScopeId left, ScopeId right) {
+        const std::optional<std::int64_t> a = number(left, false, by);
+        const std::optional<std::int64_t> b = number(right, false, by);
+        if (a.has_value() != b.has_value()) {
+            return a.has_value();
+        }
+        return descending ? a > b : a < b;
+    });
+}
+
+const ChildOrder& MetricTreeModel::order() const {
+    return *m_order;
+}
+
+bool MetricTreeModel::hasUnattributed(ScopeId scope) const {
+    if (!m_profile->hasChildren(scope) || m_profile->kind(scope) != ScopeKind::Module) {
+        return false;
+    }
+    const auto columns = m_profile->columns();
+    return std::any_of(columns.begin(), columns.end(), [&](const profile::Column& column) {
+        return column.self[static_cast<std::size_t>(scope)] > 0 &&
+               profile::findMetric(column.metric)->combine == profile::Combine::Sum;
+    });
+}
+
+// An index holds the scope id; "not in any child" of a scope holds scope id + number of scopes.
+
+ScopeId MetricTreeModel::scopeAt(const QModelIndex& index) const {
+    if (!index.isValid() || m_profile == nullptr) {
+        return ProfileView::kNoScope;
+    }
+    const auto id = static_cast<std::int64_t>(index.internalId());
+    const std::int64_t count = m_profile->scopeCount();
+    return static_cast<ScopeId>(id >= count ? id - count : id);
+}
+
+bool MetricTreeModel::isUnattributed(const QModelIndex& index) const {
+    return index.isValid() && m_profile != nullptr && static_cast<std::int64_t>(index.internalId()) >= m_profile->scopeCount();
+}
+
+QModelIndex MetricTreeModel::indexOf(ScopeId scope, int column) const {
+    if (m_profile == nullptr || scope < 0 || scope >= m_profile->scopeCount()) {
+        return {};
+    }
+    return createIndex(order().row(scope), column, static_cast<quintptr>(scope));
+}
+
+QModelIndex MetricTreeModel::index(int row, int column, const QModelIndex& parent) const {
+    if (!hasIndex(row, column, parent)) {
+        return {};
+    }
+    if (!parent.isValid()) {
+        return createIndex(0, column, quintptr(0));
+    }
+    const ScopeId scope = scopeAt(parent);
+    const std::vector<ScopeId>& children = order().children(scope);
+    if (static_cast<std::size_t>(row) < children.size()) {
+        return createIndex(row, column, static_cast<quintptr>(children[static_cast<std::size_t>(row)]));
+    }
+    return createIndex(row, column, static_cast<quintptr>(scope) + static_cast<quintptr>(m_profile->scopeCount()));
+}
+
+QModelIndex MetricTreeModel::parent(const QModelIndex& index) const {
+    if (!index.isValid()) {
+        return {};
+    }
+    const ScopeId scope = scopeAt(index);
+    return isUnattributed(index) ? indexOf(scope) : indexOf(m_profile->parent(scope));
+}
+
+int MetricTreeModel::rowCount(const QModelIndex& parent) const {
+    if (m_profile == nullptr || parent.column() > 0) {
+        return 0;
+    }
+    if (!parent.isValid()) {
+        return 1;
+    }
+    if (isUnattributed(parent)) {
+        return 0;
+    }
+    const ScopeId scope = scopeAt(parent);
+    return static_cast<int>(order().children(scope).size()) + (hasUnattributed(scope) ? 1 : 0);
+}
+
+bool MetricTreeModel::hasChildren(const QModelIndex& parent) const {
+    if (m_profile == nullptr || parent.column() > 0) {
+        return false;
+    }
+    return !parent.isValid() || (!isUnattributed(parent) && m_profile->hasChildren(scopeAt(parent)));
+}
+
+int MetricTreeModel::columnCount(const QModelIndex&) const {
+    return kFixedColumns + static_cast<int>(profile::knownMetrics().size());
+}
+
+const profile::Metric* MetricTreeModel::metricOf(int column) const {
+    const int at = column - kFixedColumns;
+    const auto metrics = profile::knownMetrics();
+    return at < 0 || at >= static_cast<int>(metrics.size()) ? nullptr : &metrics[static_cast<std::size_t>(at)];
+}
+
+bool MetricTreeModel::isColumnUseful(int column) const {
+    if (column == ForwardColumn || column == BackwardColumn) {
+        return m_view->forwardColumn() != nullptr && m_view->backwardColumn() != nullptr;
+    }
+    if (const profile::Metric* metric = metricOf(column)) {
+        return metric->id != m_view->metric() && m_profile != nullptr && m_view->totalOf(metric->id, 0).has_value();
+    }
+    return true;
+}
+
+std::optional<std::int64_t> MetricTreeModel::drivingValue(const QModelIndex& index) const {
+    return index.isValid() ? number(scopeAt(index), isUnattributed(index), DrivingColumn) : std::nullopt;
+}
+
+std::optional<std::int64_t> MetricTreeModel::number(ScopeId scope, bool isUnattributed, int column) const {
+    const auto valueIn = [&](const profile::Column* values) -> std::optional<std::int64_t> {
+        if (values == nullptr) {
+            return std::nullopt;
+        }
+        const bool isSelf = isUnattributed || m_view->share() == ProfileView::Share::Self;
+        const std::int64_t value = (isSelf ? values->self : values->total)[static_cast<std::size_t>(scope)];
+        return value == profile::kUnknown ? std::nullopt : std::optional(value);
+    };
+    switch (column) {
+        case DrivingColumn:
+            return isUnattributed ? m_view->self(scope) : m_view->value(scope);
+        case SelfColumn:
+            return m_view->self(scope);
+        case OfParentColumn: {
+            // In thousandths, so that rows of one parent sort as their values do.
+            const ScopeId parent = isUnattributed ? scope : m_profile->parent(scope);
+            const std::optional<std::int64_t> own = isUnattributed ? m_view->self(scope) : m_view->total(scope);
+            const std::optional<std::int64_t> whole = parent < 0 ? own : m_view->total(parent);
+            if (!own || !whole || *whole <= 0 || !m_view->givesWidths()) {
+                return std::nullopt;
+            }
+            return static_cast<std::int64_t>(1e6 * static_cast<double>(*own) / static_cast<double>(*whole) + 0.5);
+        }
+        case ForwardColumn:
+            return valueIn(m_view->forwardColumn());
+        case BackwardColumn:
+            return valueIn(m_view->backwardColumn());
+        default:
+            break;
+    }
+    const profile::Metric* metric = metricOf(column);
+    if (metric == nullptr || isUnattributed) {
+        return std::nullopt;
+    }
+    return m_view->totalOf(metric->id, scope);
+}
+
+QString MetricTreeModel::text(ScopeId scope, bool isUnattributed, int column) const {
+    switch (column) {
+        case ModuleColumn:
+            return isUnattributed ? tr("not in any child") : m_view->displayName(scope);
+        case ClassColumn:
+            if (isUnattributed) {
+                return {};
+            }
+            return m_profile->kind(scope) == ScopeKind::Operator ? tr("operator") : bareClassName(m_profile->className(scope));
+        case OfParentColumn: {
+            const std::optional<std::int64_t> millionths = number(scope, isUnattributed, column);
+            return millionths ? formatShare(static_cast<double>(*millionths) / 1e6) : notApplicable();
+        }
+        default:
+            break;
+    }
+    const profile::Metric* metric = metricOf(column);
+    const bool isParameter = (metric != nullptr ? metric->id : m_view->metric()) == "parameters";
+    if (metric != nullptr && isUnattributed) {
+        return notApplicable();
+    }
+    if (metric == nullptr) {
+        metric = profile::findMetric(m_view->metric());
+    }
+    const std::optional<std::int64_t> value = number(scope, isUnattributed, column);
+    if (isParameter && m_profile->kind(scope) == ScopeKind::Operator && value.value_or(0) == 0) {
+        return notApplicable();
+    }
+    return value ? formatMetric(metric->unit, *value) : notCaptured();
+}
+
+QVariant MetricTreeModel::data(const QModelIndex& index, int role) const {
+    if (!index.isValid()) {
+        return {};
+    }
+    const ScopeId scope = scopeAt(index);
+    const int column = index.column();
+    switch (role) {
+        case Qt::DisplayRole:
+            return text(scope, isUnattributed(index), column);
+        case Qt::TextAlignmentRole:
+            return QVariant((column <= ClassColumn ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+        case Qt::ToolTipRole:
+            return column == ModuleColumn  ? fromView(m_profile->path(scope))
+                   : column == ClassColumn ? fromView(m_profile->className(scope))
+                                           : QVariant();
+        case Qt::AccessibleTextRole:
+            return QString(headerData(column, Qt::Horizontal).toString() + u' ' + text(scope, isUnattributed(index), column));
+        case SortRole:
+            if (column <= ClassColumn) {
+                return text(scope, isUnattributed(index), column);
+            }
+            if (const auto value = number(scope, isUnattributed(index), column)) {
+                return QVariant::fromValue<qlonglong>(*value);
+            }
+            return {};
+        case ScopeRole:
+            return scope;
+        default:
+            return {};
+    }
+}
+
+QVariant MetricTreeModel::headerData(int section, Qt::Orientation orientation, int role) const {
+    if (orientation != Qt::Horizontal) {
+        return {};
+    }
+    if (role == Qt::TextAlignmentRole) {
+        return QVariant((section <= DrivingColumn ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+    }
+    if (role != Qt::DisplayRole) {
+        return {};
+    }
+    switch (section) {
+        case ModuleColumn:
+            return tr("Module");
+        case ClassColumn:
+            return tr("Class");
+        case DrivingColumn:
+            return m_view->share() == ProfileView::Share::Self ? tr("%1, self").arg(metricTitle(m_view->metric()))
+                                                               : tr("%1, total").arg(metricTitle(m_view->metric()));
+        case SelfColumn:
+            return tr("Self");
+        case OfParentColumn:
+            return tr("Of parent");
+        case ForwardColumn:
+            return tr("Forward");
+        case BackwardColumn:
+            return tr("Backward");
+        default:
+            break;
+    }
+    const profile::Metric* metric = metricOf(section);
+    return metric == nullptr ? QVariant() : QVariant(metricTitle(metric->id));
+}
+
+Qt::ItemFlags MetricTreeModel::flags(const QModelIndex& index) const {
+    Qt::ItemFlags flags = QAbstractItemModel::flags(index);
+    if (index.isValid() && (isUnattributed(index) || !m_profile->hasChildren(scopeAt(index)))) {
+        flags |= Qt::ItemNeverHasChildren;
+    }
+    return flags;
+}
+
+} // namespace modulelens::models
