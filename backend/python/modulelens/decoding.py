@@ -97,20 +97,18 @@ class ValueDecoder:
             return self._place(reference, data)
 
     def _place(self, reference: JsonObject, data: torch.Tensor) -> torch.Tensor:
-        shape = reference["shape"]
-        stride = reference.get("stride", _row_major(shape))
+        """Lays the data out as it was: stride, offset within 64 bytes, storage shared with others, lazy bits."""
+        shape, stride = reference["shape"], reference.get("stride") or _row_major(reference["shape"])
         base = self._base(reference, data)
-        if base is None:
-            return data
-        whole, offset = base
-        view = whole.as_strided(shape, stride, offset)
-        if view.numel() and not (view.is_contiguous() and view.data_ptr() == data.data_ptr()):
-            target = whole.as_strided(data.shape, stride, offset)
+        view = data
+        if base is not None:
+            whole, offset = base
             if _overlaps(data.shape, stride):
                 index = torch.arange(whole.numel()).as_strided(data.shape, stride, offset)
                 whole[index.reshape(-1)] = data.reshape(-1)
             else:
-                target.copy_(data)
+                whole.as_strided(data.shape, stride, offset).copy_(data)
+            view = whole.as_strided(shape, stride, offset)
         if reference.get("conj"):
             view = torch.conj(view.conj_physical_())
         if reference.get("neg"):

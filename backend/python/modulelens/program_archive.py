@@ -33,7 +33,7 @@ def archive_program(program: ExportedProgram, sidecar: JsonObject) -> bytes:
 
     Raises ArchiveError when torch would have to pickle something, and what torch raises when it cannot serialise.
     """
-    program._state_dict = {name: _weightless(tensor) for name, tensor in program.state_dict.items()}
+    program._state_dict = {name: stand_in(tensor) for name, tensor in program.state_dict.items()}
     program._example_inputs = None  # type: ignore[assignment,unused-ignore]
     _shorten_paths(program)
     text = json.dumps(sidecar, ensure_ascii=False, separators=(",", ":"))
@@ -50,7 +50,8 @@ def shorten_path(path: str) -> str:
     return path[len(roots[-1].rstrip("/")) + 1 :] if roots else Path(path).name
 
 
-def _weightless(tensor: torch.Tensor) -> nn.Parameter:
+def stand_in(tensor: torch.Tensor) -> nn.Parameter:
+    """Returns a parameter without data in the place of a weight or buffer; it keeps `requires_grad`."""
     empty = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
     return nn.Parameter(empty, requires_grad=tensor.requires_grad)
 

@@ -12,7 +12,7 @@ import logging
 import traceback
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,10 @@ from modulelens.json_types import JsonObject
 from modulelens.leaf_map import LeafMapError, input_pointers, output_pointers
 from modulelens.nodes import Documents, class_of
 from modulelens.problems import Problems
-from modulelens.program_archive import archive_program, shorten_path
+from modulelens.program_archive import archive_program, shorten_path, stand_in
 from modulelens.record import CapturedCall, ModuleRecord
 from modulelens.references import qualified_name
+from modulelens.structure import StructureKeys
 from modulelens.tensor_store import TensorStore
 
 _MAX_PROGRAMS = 8
@@ -40,21 +41,24 @@ _OWN_FOLDER = str(Path(__file__).parent)
 
 @dataclass
 class _Exported:
-    """One program in memory, with the calls that it was seen to compute bit for bit."""
+    """One program in memory. `exact` says that it was seen to compute its call bit for bit."""
 
     program: ExportedProgram
     how: str
-    call: int
     sidecar: JsonObject
+    mode: tuple[Any, ...]
+    dynamic: JsonObject
     exact: bool = False
-    users: list[int] = field(default_factory=list)
+    digest: str = ""
 
 
 class ProgramExporter:
     """Exports from isolated copies: the live model, its buffers and the random state stay as they are."""
 
-    def __init__(self, store: TensorStore, problems: Problems, dynamic_batch: bool) -> None:
+    def __init__(self, store: TensorStore, nodes: Documents, problems: Problems, dynamic_batch: bool) -> None:
         self.programs = Documents()
+        self._structures = StructureKeys(nodes)
+        self._known: dict[str, _Exported] = {}
         self._store = store
         self._problems = problems
         self._dynamic_batch = dynamic_batch
@@ -71,27 +75,42 @@ class ProgramExporter:
                 failure = self._export_call(record, index, exported) or failure
             except Exception as error:
                 failure = {"reason": _sentence(error), "source": _source_line(error)}
-        for entry in exported:
-            failure = self._archive(record, entry) or failure
         if not record.programs:
             record.no_program = failure or {"reason": "no call was captured", "source": None}
 
     def _export_call(self, record: ModuleRecord, index: int, exported: list[_Exported]) -> JsonObject | None:
-        for entry in exported:
-            if record.calls[entry.call].mode == record.calls[index].mode and self._fits(record, index, entry):
-                entry.users.append(index)
+        captured = record.calls[index]
+        key = self._structures.key(record, captured)
+        known = [self._known[key]] if key in self._known else []
+        for entry in [*exported, *known]:
+            if entry.mode == captured.mode and self._fits(record, index, entry):
+                _weightless(entry)
+                self._use(record, index, entry, exported)
                 return None
         if len(exported) >= _MAX_PROGRAMS:
             return {"reason": f"more than {_MAX_PROGRAMS} programs would be needed", "source": None}
-        entry_or_failure = self._ladder(record, index)
-        if not isinstance(entry_or_failure, _Exported):
-            return entry_or_failure
-        entry_or_failure.users.append(index)
-        exported.append(entry_or_failure)
-        if not entry_or_failure.exact:
+        found = self._ladder(record, index)
+        if not isinstance(found, _Exported):
+            return found
+        with _quiet():
+            found.digest = self.programs.add(archive_program(found.program, found.sidecar))
+        if found.exact:
+            self._known[key] = found
+        else:
             text = f"the exported program does not reproduce the output of call {index} bit for bit"
             self._problems.add(record.name, "verify", text)
+        self._use(record, index, found, exported)
         return None
+
+    @staticmethod
+    def _use(record: ModuleRecord, index: int, entry: _Exported, exported: list[_Exported]) -> None:
+        call = record.calls[index].document
+        call["program"] = entry.digest
+        if any(other.digest == entry.digest for other in exported):
+            return
+        exported.append(entry)
+        description = {"digest": entry.digest, "training": call["training"], "call": index}
+        record.programs.append({**description, "how": entry.how, "dynamic": entry.dynamic})
 
     def _ladder(self, record: ModuleRecord, index: int) -> _Exported | JsonObject:
         best: _Exported | None = None
@@ -144,7 +163,7 @@ class ProgramExporter:
         }
         if len(sidecar["inputs"]) != len(program.graph_signature.user_inputs):  # type: ignore[arg-type]
             raise LeafMapError("the program does not take the captured inputs one for one")
-        entry = _Exported(program, how, index, sidecar)
+        entry = _Exported(program, how, sidecar, captured.mode, _ranges(program))
         entry.exact = self._fits(record, index, entry)
         return entry
 
@@ -193,20 +212,10 @@ class ProgramExporter:
         except Exception:
             return False
 
-    def _archive(self, record: ModuleRecord, entry: _Exported) -> JsonObject | None:
-        try:
-            dynamic = _ranges(entry.program)
-            with _quiet():
-                content = archive_program(entry.program, entry.sidecar)
-        except Exception as error:
-            return {"reason": _sentence(error), "source": _source_line(error)}
-        digest = self.programs.add(content)
-        training = record.calls[entry.call].document["training"]
-        description = {"digest": digest, "training": training, "call": entry.call, "how": entry.how, "dynamic": dynamic}
-        record.programs.append(description)
-        for index in entry.users:
-            record.calls[index].document["program"] = digest
-        return None
+
+def _weightless(entry: _Exported) -> None:
+    """Lets go of the weights that a check has bound."""
+    entry.program._state_dict = {name: stand_in(tensor) for name, tensor in entry.program.state_dict.items()}
 
 
 def _name_keywords(module: nn.Module, kwargs: dict[str, Any]) -> None:

@@ -65,12 +65,12 @@ def _pattern_predicate(pattern: str, selector: str) -> Predicate:
 
 
 def _glob_pattern(glob: str) -> str:
-    if glob == "**":
-        return ".*"
+    if glob in ("", "**"):
+        return ".*" if glob else ""
     pattern = ""
     for segment in glob.split("."):
         if segment == "**":
             pattern += r"(?:(?:^|\.)[^.]+)*"
         else:
-            pattern += r"(?:^|\.)" + re.escape(segment).replace(r"\*", "[^.]*")
+            pattern += r"(?:^|\.)(?=[^.])" + re.escape(segment).replace(r"\*", "[^.]*")
     return pattern

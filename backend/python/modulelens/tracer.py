@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -148,7 +149,7 @@ class ModuleTracer:
             return
         programs = Documents()
         if self._wants_programs:
-            exporter = ProgramExporter(store, self._problems, self._dynamic_batch)
+            exporter = ProgramExporter(store, describer.nodes, self._problems, self._dynamic_batch)
             programs = exporter.programs
             for record in recorder.records.values():
                 exporter.export(record)
@@ -209,6 +210,7 @@ def _checked_tags(tags: Iterable[str]) -> list[str]:
 
 def _checked_attributes(attributes: Mapping[str, str | int | float | bool]) -> JsonObject:
     for key, value in attributes.items():
-        if not isinstance(key, str) or not isinstance(value, str | int | float | bool):
-            raise ValueError(f"the attribute {key!r} must be a string, a number or a boolean")
+        finite = isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
+        if not isinstance(key, str) or not finite:
+            raise ValueError(f"the attribute {key!r} must be a string, a finite number or a boolean")
     return dict(attributes)
