@@ -189,19 +189,18 @@ def test_dataDependentBranch_fallsBackToDraft(capture: Capture) -> None:
 
 class Unexportable(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        kept = x[x > 0]
-        if kept.numel() == 0:
-            return x
-        return kept
+        if torch.compiler.is_exporting():
+            raise RuntimeError("this module refuses to be exported")
+        return x + 1
 
 
 def test_noProgram_saysReasonAndSourceLine(capture: Capture) -> None:
     bundle = capture(Unexportable(), torch.tensor([1.0, -1.0, 2.0]), programs=True)
     state = bundle.versions[""]["state"]
     assert state["programs"] == []
-    assert "GuardOnDataDependentSymNode" in state["no_program"]["reason"]
+    assert state["no_program"]["reason"] == "RuntimeError: this module refuses to be exported"
     assert state["no_program"]["source"].startswith("test_programs.py:")
-    assert state["no_program"]["source"].endswith("if kept.numel() == 0:")
+    assert state["no_program"]["source"].endswith('raise RuntimeError("this module refuses to be exported")')
 
 
 def test_inputThatWasNotKept_givesNoProgram(capture: Capture) -> None:
