@@ -27,6 +27,7 @@ struct RequestContext {
     std::stop_token stop;
     std::function<void(const protocol::Progress&)> progress;  ///< Called on the client's own thread.
     std::optional<std::chrono::milliseconds> timeout;
+    std::function<void(const std::string&)> log;   ///< What the worker logs or prints meanwhile; the client's own thread.
 };
 
 /// One worker process and the requests under way in it. The process starts with the first request and again after it
@@ -40,6 +41,9 @@ public:
     ~WorkerClient();
     WorkerClient(const WorkerClient&) = delete;
     WorkerClient& operator=(const WorkerClient&) = delete;
+
+    /// Starts the worker in the background, so that it gets ready while the caller does something else. Does not block.
+    void prepare();
 
     /// EnvironmentMissing: the program cannot be started (the message names it).
     [[nodiscard]] base::Result<protocol::InitializeResult> initialize(const RequestContext& context);
