@@ -39,7 +39,9 @@ std::map<std::string, StateTensor> readStateTensors(const JsonView& view)
 void readState(const JsonView& state, VersionDocument& version)
 {
     version.stateDigest = state.at("node").digest();
-    version.stateTensors = readStateTensors(state.at("tensors"));
+    const JsonView tensors = state.at("tensors");
+    version.stateTensors = readStateTensors(tensors);
+    version.stateJson = std::make_shared<const nlohmann::json>(tensors.json());
     version.parameterBytes = state.at("parameter_bytes").nonNegative();
     version.parameterCount = state.at("parameter_count").nonNegative();
     const JsonView programs = state.at("programs");

@@ -74,6 +74,7 @@ struct VersionDocument {
     std::string collection;
     std::string stateDigest;                 ///< Digest of the root node.
     std::map<std::string, StateTensor> stateTensors;
+    std::shared_ptr<const nlohmann::json> stateJson;   ///< "state.tensors" as written, as a worker gets it.
     std::int64_t parameterBytes = 0;
     std::int64_t parameterCount = 0;
     std::vector<ProgramReference> programs;
