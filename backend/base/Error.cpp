@@ -54,6 +54,9 @@ std::string Error::text() const
     if (fix.empty()) {
         return message;
     }
+    if (message.find('\n') != std::string::npos) {
+        return message + "\n" + fix;
+    }
     const bool hasStop = !message.empty() && (message.back() == '.' || message.back() == '!' || message.back() == '?');
     return message + (hasStop ? " " : ". ") + fix;
 }

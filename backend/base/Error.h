@@ -39,7 +39,7 @@ struct Error {
 
     /// The same error with `where` put before the message ("importing a.mlens: ...").
     [[nodiscard]] Error within(std::string_view where) const;
-    /// Message and fix as one text for a person.
+    /// Message and fix as one text for a person; the fix is a line of its own below a message of several lines.
     [[nodiscard]] std::string text() const;
 };
 

@@ -112,7 +112,8 @@ public:
     /// Models with a version that the query finds, by name.
     [[nodiscard]] virtual base::Result<std::vector<GroupSummary>> models(const std::string& query) = 0;
     /// Modules of one model with a version that the query finds, in the model's own order (first captured first).
-    [[nodiscard]] virtual base::Result<std::vector<GroupSummary>> modules(const std::string& model, const std::string& query) = 0;
+    [[nodiscard]] virtual base::Result<std::vector<GroupSummary>> modules(const std::string& model,
+                                                                          const std::string& query) = 0;
     /// `field`: "model", "tag", "class", "device". Most frequent first.
     [[nodiscard]] virtual base::Result<std::vector<FacetValue>> facet(const std::string& field, const std::string& query) = 0;
 
@@ -138,7 +139,8 @@ public:
     /// Points `alias` of the version's collection at it, moving it if it was elsewhere. InvalidArgument: "latest", "v<N>".
     [[nodiscard]] virtual base::Result<void> setAlias(const std::string& id, const std::string& alias) = 0;
     [[nodiscard]] virtual base::Result<void> removeAlias(const std::string& id, const std::string& alias) = 0;
-    [[nodiscard]] virtual base::Result<void> setAttribute(const std::string& id, const std::string& key, const AttributeValue& value) = 0;
+    [[nodiscard]] virtual base::Result<void> setAttribute(const std::string& id, const std::string& key,
+                                                          const AttributeValue& value) = 0;
     [[nodiscard]] virtual base::Result<void> removeAttribute(const std::string& id, const std::string& key) = 0;
     /// Moves the version to the trash; its number is never given again.
     [[nodiscard]] virtual base::Result<void> remove(const std::string& id) = 0;
@@ -161,6 +163,15 @@ struct ImportReport {
     std::vector<std::string> warnings;
 };
 
+/// What a self-check of a registry found.
+struct CheckReport {
+    std::int64_t objects = 0;              ///< Objects whose bytes were hashed.
+    std::int64_t packs = 0;
+    std::int64_t tensors = 0;              ///< Tensors whose place was compared with their pack's header.
+    std::uint64_t bytesRead = 0;
+    std::vector<std::string> problems;     ///< One sentence each; empty when nothing is wrong.
+};
+
 using ByteProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 /// The embedded registry: one folder with registry.sqlite, packs/, objects/, inbox/, trash (docs/formats/registry.md).
@@ -180,6 +191,9 @@ public:
                                                             const ByteProgress& progress) = 0;
     /// Imports every bundle in inbox/ and removes those imported; a bundle that fails stays, named in warnings.
     [[nodiscard]] virtual base::Result<ImportReport> importInbox(std::stop_token stop, const ByteProgress& progress) = 0;
+    /// Reads everything: the sha256 of every object and pack, every tensor's place in its pack, files that the database does
+    /// not know, and the database itself. Problems are findings, not errors. Cancelled when `stop` is asked.
+    [[nodiscard]] virtual base::Result<CheckReport> check(std::stop_token stop, const ByteProgress& progress) = 0;
     [[nodiscard]] virtual std::filesystem::path folder() const = 0;
 };
 

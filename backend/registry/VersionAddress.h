@@ -22,6 +22,12 @@ struct VersionAddress {
 /// the message points at the character. A text without "::" may be a version id: see isVersionId.
 [[nodiscard]] base::Result<VersionAddress> parseVersionAddress(std::string_view text);
 
+/// True for a text that has the form of a version id: 1 to 128 ASCII letters, digits, '-', '_' or '='.
+[[nodiscard]] bool isVersionId(std::string_view text);
+
+/// True for the aliases that nobody may set: "latest" and "v<N>".
+[[nodiscard]] bool isReservedAlias(std::string_view alias);
+
 /// The address as text; "%", ":" and "@" inside names are percent-encoded.
 [[nodiscard]] std::string formatVersionAddress(std::string_view model, std::string_view module, int number);
 

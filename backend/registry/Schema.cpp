@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#include "backend/registry/Schema.h"
+
+#include "backend/registry/Connection.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+
+#include <array>
+#include <string>
+
+namespace modulelens::registry {
+
+namespace {
+
+/// Step N brings version N to N + 1. A released step never changes; docs/formats/registry.md explains the tables.
+constexpr std::array<const char*, kSchemaVersion> kSteps{{
+    R"sql(
+CREATE TABLE name (
+    id INTEGER PRIMARY KEY,
+    text TEXT NOT NULL UNIQUE,
+    folded TEXT NOT NULL,
+    sort TEXT NOT NULL,
+    uses INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX name_folded ON name (folded);
+
+CREATE TABLE pack (
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    size INTEGER NOT NULL
+) STRICT;
+CREATE TABLE tensor (
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    pack INTEGER NOT NULL REFERENCES pack,
+    offset INTEGER NOT NULL,
+    size INTEGER NOT NULL
+) STRICT;
+CREATE INDEX tensor_pack ON tensor (pack, offset);
+
+CREATE TABLE object (
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    size INTEGER NOT NULL
+) STRICT;
+CREATE TABLE object_object (
+    parent INTEGER NOT NULL REFERENCES object,
+    child INTEGER NOT NULL REFERENCES object,
+    PRIMARY KEY (parent, child)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE object_tensor (
+    object INTEGER NOT NULL REFERENCES object,
+    tensor INTEGER NOT NULL REFERENCES tensor,
+    PRIMARY KEY (object, tensor)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE artifact (
+    id INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL CHECK (kind IN ('state', 'trace')),
+    digest BLOB NOT NULL,
+    UNIQUE (kind, digest)
+) STRICT;
+CREATE TABLE artifact_object (
+    artifact INTEGER NOT NULL REFERENCES artifact,
+    object INTEGER NOT NULL REFERENCES object,
+    PRIMARY KEY (artifact, object)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE bundle (
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    created INTEGER NOT NULL,
+    imported INTEGER NOT NULL,
+    incomplete_reason TEXT
+) STRICT;
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    digest BLOB NOT NULL UNIQUE,
+    object INTEGER NOT NULL REFERENCES object,
+    bundle INTEGER NOT NULL REFERENCES bundle,
+    model INTEGER NOT NULL REFERENCES name,
+    collection TEXT NOT NULL,
+    step INTEGER NOT NULL,
+    started INTEGER NOT NULL,
+    call_count INTEGER NOT NULL
+) STRICT;
+CREATE INDEX run_model ON run (model, started);
+
+CREATE TABLE collection (
+    id INTEGER PRIMARY KEY,
+    md5 TEXT NOT NULL UNIQUE,
+    model INTEGER NOT NULL REFERENCES name,
+    module INTEGER NOT NULL REFERENCES name,
+    next_number INTEGER NOT NULL DEFAULT 0,
+    latest INTEGER REFERENCES version,
+    UNIQUE (model, module)
+) STRICT;
+CREATE TABLE version (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    key TEXT NOT NULL UNIQUE,
+    collection INTEGER NOT NULL REFERENCES collection,
+    number INTEGER NOT NULL,
+    model INTEGER NOT NULL REFERENCES name,
+    module INTEGER NOT NULL REFERENCES name,
+    class INTEGER NOT NULL REFERENCES name,
+    digest BLOB NOT NULL,
+    state_digest BLOB NOT NULL,
+    state INTEGER NOT NULL REFERENCES artifact,
+    trace INTEGER NOT NULL REFERENCES artifact,
+    bundle INTEGER NOT NULL REFERENCES bundle,
+    run INTEGER REFERENCES run,
+    program BLOB,
+    no_program_reason TEXT NOT NULL DEFAULT '',
+    created INTEGER NOT NULL,
+    imported INTEGER NOT NULL,
+    device INTEGER NOT NULL REFERENCES name,
+    torch INTEGER NOT NULL REFERENCES name,
+    parameter_bytes INTEGER NOT NULL,
+    parameter_count INTEGER NOT NULL,
+    call_count INTEGER NOT NULL,
+    verdict TEXT,
+    exact INTEGER,
+    latency_ns INTEGER,
+    deleted INTEGER,
+    UNIQUE (collection, number)
+) STRICT;
+CREATE UNIQUE INDEX version_content ON version (collection, digest) WHERE deleted IS NULL;
+CREATE INDEX version_created ON version (created DESC, id) WHERE deleted IS NULL;
+CREATE INDEX version_parameters ON version (parameter_bytes DESC, id) WHERE deleted IS NULL;
+CREATE INDEX version_latency ON version (latency_ns DESC, id) WHERE deleted IS NULL;
+CREATE INDEX version_module ON version (model, module) WHERE deleted IS NULL;
+CREATE INDEX version_class ON version (class) WHERE deleted IS NULL;
+CREATE INDEX version_device ON version (device) WHERE deleted IS NULL;
+
+CREATE TABLE version_tag (
+    name INTEGER NOT NULL REFERENCES name,
+    version INTEGER NOT NULL REFERENCES version,
+    PRIMARY KEY (name, version)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX version_tag_version ON version_tag (version);
+CREATE TABLE version_dtype (
+    name INTEGER NOT NULL REFERENCES name,
+    version INTEGER NOT NULL REFERENCES version,
+    PRIMARY KEY (name, version)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE alias (
+    collection INTEGER NOT NULL REFERENCES collection,
+    name INTEGER NOT NULL REFERENCES name,
+    version INTEGER NOT NULL REFERENCES version,
+    PRIMARY KEY (collection, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX alias_version ON alias (version);
+CREATE INDEX alias_name ON alias (name);
+CREATE TABLE attribute (
+    version INTEGER NOT NULL REFERENCES version,
+    key INTEGER NOT NULL REFERENCES name,
+    kind TEXT NOT NULL CHECK (kind IN ('text', 'number', 'boolean')),
+    text TEXT,
+    folded TEXT,
+    number REAL,
+    PRIMARY KEY (version, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX attribute_text ON attribute (key, folded);
+CREATE INDEX attribute_number ON attribute (key, number);
+
+CREATE TABLE result (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    key TEXT NOT NULL UNIQUE,
+    version INTEGER NOT NULL REFERENCES version,
+    kind TEXT NOT NULL CHECK (kind IN ('profile', 'validation', 'benchmark')),
+    created INTEGER NOT NULL,
+    device TEXT NOT NULL,
+    engine TEXT NOT NULL,
+    json TEXT NOT NULL,
+    object INTEGER REFERENCES object
+) STRICT;
+CREATE INDEX result_version ON result (version, kind, created);
+)sql",
+}};
+
+}  // namespace
+
+void migrate(Connection& connection, int fromVersion) {
+    SQLite::Database& database = connection.database();
+    SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
+    for (int step = fromVersion; step < kSchemaVersion; ++step) {
+        database.exec(kSteps[static_cast<std::size_t>(step)]);
+    }
+    database.exec("PRAGMA application_id = " + std::to_string(kApplicationId));
+    database.exec("PRAGMA user_version = " + std::to_string(kSchemaVersion));
+    transaction.commit();
+}
+
+}  // namespace modulelens::registry
