@@ -75,7 +75,7 @@ class ValueDecoder:
         if reference.get("parameter"):
             tensor = nn.Parameter(tensor, requires_grad=reference.get("requires_grad", False))
         elif reference.get("requires_grad"):
-            tensor = tensor.requires_grad_()
+            tensor = _with_history(tensor)
         if number is not None:
             self._objects[number] = tensor
         return tensor
@@ -99,24 +99,22 @@ class ValueDecoder:
     def _place(self, reference: JsonObject, data: torch.Tensor) -> torch.Tensor:
         """Lays the data out as it was: stride, offset within 64 bytes, storage shared with others, lazy bits."""
         shape, stride = reference["shape"], reference.get("stride") or _row_major(reference["shape"])
-        base = self._base(reference, data)
-        view = data
-        if base is not None:
-            whole, offset = base
+        whole, offset = self._base(reference, data)
+        if whole is not data:
             if _overlaps(data.shape, stride):
                 index = torch.arange(whole.numel()).as_strided(data.shape, stride, offset)
                 whole[index.reshape(-1)] = data.reshape(-1)
             else:
                 whole.as_strided(data.shape, stride, offset).copy_(data)
-            view = whole.as_strided(shape, stride, offset)
+        view = torch.empty(0, dtype=data.dtype).set_(whole.untyped_storage(), offset, shape, stride)
         if reference.get("conj"):
             view = torch.conj(view.conj_physical_())
         if reference.get("neg"):
             view = torch._neg_view(view.neg_())
         return view
 
-    def _base(self, reference: JsonObject, data: torch.Tensor) -> tuple[torch.Tensor, int] | None:
-        """Returns a flat tensor over the storage, and the element offset of this view in it."""
+    def _base(self, reference: JsonObject, data: torch.Tensor) -> tuple[torch.Tensor, int]:
+        """Returns a flat tensor over the storage and this view's offset in it: the data itself where that will do."""
         item = _item_size(reference)
         number = reference.get("storage")
         offset = reference.get("offset", 0)
@@ -128,7 +126,7 @@ class ValueDecoder:
             return whole, offset
         lead = (offset * item % _ALIGNMENT) // item
         if lead == 0 and "stride" not in reference:
-            return None
+            return data, 0
         return torch.empty(lead + _extent(reference), dtype=data.dtype), lead
 
     def _decode_tuple(self, encoded: JsonObject) -> Any:
@@ -250,6 +248,15 @@ class ValueDecoder:
 
     def _resolve(self, name: str) -> Any:
         return resolve(name, self._allowed)
+
+
+def _with_history(tensor: torch.Tensor) -> torch.Tensor:
+    """Makes a tensor require gradients as a result does, not as a leaf does: modules may write to it in place."""
+    with torch.enable_grad():
+        try:
+            return tensor.copy_(tensor.detach().clone().requires_grad_())
+        except RuntimeError:
+            return tensor.requires_grad_()
 
 
 def _item_size(reference: JsonObject) -> int:

@@ -61,7 +61,8 @@ def _replaced(tensors: dict[str, Any], replacements: dict[int, Any]) -> dict[str
 def captured_conditions(call: JsonObject) -> Iterator[None]:
     """Grad mode and autocast of the call; the caller's random state comes back afterwards."""
     with contextlib.ExitStack() as stack:
-        stack.enter_context(torch.random.fork_rng(devices=[]))
+        devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+        stack.enter_context(torch.random.fork_rng(devices=devices))
         stack.enter_context(torch.set_grad_enabled(call["grad_mode"] and not call["inference_mode"]))
         for entry in call["autocast"] or []:
             dtype = getattr(torch, entry["dtype"])

@@ -13,9 +13,12 @@ JsonObject: TypeAlias = dict[str, Any]
 
 
 def encode_json(document: Json) -> bytes:
-    """Returns the UTF-8 bytes of a document. Key order is kept; NaN and Infinity raise ValueError."""
+    """Returns the UTF-8 bytes of a document. Key order is kept; NaN and Infinity raise ValueError.
+
+    Lone surrogates, which no UTF-8 can hold, become question marks.
+    """
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode("utf-8", errors="backslashreplace") + b"\n"
+    return text.encode("utf-8", errors="replace") + b"\n"
 
 
 def pointer_token(key: str | int) -> str:

@@ -122,7 +122,7 @@ class NodeDescriber:
         if kind not in self._source_of:
             self._source_of[kind] = None
             with contextlib.suppress(OSError, TypeError):
-                self._source_of[kind] = self.sources.add(inspect.getsource(kind).encode("utf-8"))
+                self._source_of[kind] = self.sources.add(inspect.getsource(kind).encode("utf-8", "replace"))
         return self._source_of[kind]
 
     def _module_value(self, module: nn.Module) -> Json:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import inspect
 import io
 import logging
@@ -188,11 +189,12 @@ class ProgramExporter:
         """True when the program with the captured weights gives this call's output bit for bit."""
         captured = record.calls[index]
         call = captured.document
+        program = entry.program
+        constants = program._constants
         try:
-            program = entry.program
             tensors = self._tensors(record, captured)
             program._state_dict = {name: tensors.get(name, old) for name, old in program.state_dict.items()}
-            program._constants = {name: tensors.get(name, old) for name, old in program.constants.items()}
+            program._constants = {name: tensors.get(name, copy.deepcopy(old)) for name, old in constants.items()}
             with _quiet():
                 runnable = program.module()
                 args, kwargs, decoder = self._inputs(call)
@@ -211,6 +213,8 @@ class ProgramExporter:
             )
         except Exception:
             return False
+        finally:
+            program._constants = constants
 
 
 def _weightless(entry: _Exported) -> None:
@@ -286,13 +290,11 @@ def _source_line(error: BaseException) -> str | None:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Keeps torch.export's warnings, logs and reports off the training job's output."""
-    logger = logging.getLogger("torch")
-    disabled, level = logging.root.manager.disable, logger.level
+    disabled = logging.root.manager.disable
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
-        logging.disable(logging.WARNING)
+        logging.disable(logging.CRITICAL)
         try:
             yield
         finally:
             logging.disable(disabled)
-            logger.setLevel(level)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import sys
 import threading
@@ -14,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import _disable_current_modes
 
 from modulelens.json_types import Json, JsonObject
 from modulelens.names import NamedModule
@@ -74,7 +76,7 @@ class Recorder:
     def begin(self, named: NamedModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Notes that a module call begins, and snapshots what it is given when its tensors are kept."""
         entered = time.perf_counter_ns()
-        with self._lock:
+        with self._lock, _undisturbed():
             frame = self._open_frame(named, entered)
             try:
                 self._begin(frame, args, kwargs)
@@ -89,7 +91,7 @@ class Recorder:
         """Notes that a module call has returned or raised, and snapshots what it gave."""
         entered = time.perf_counter_ns()
         finished = entered - self._thread.overhead
-        with self._lock:
+        with self._lock, _undisturbed():
             frame = self._close_frame(named)
             if frame is not None:
                 frame.entry["host_ns"] = max(finished - frame.begun, 0)
@@ -115,7 +117,7 @@ class Recorder:
             self._open_run = Run(len(self.runs), started.isoformat(timespec="microseconds").replace("+00:00", "Z"))
             self._run_started = entered - self._thread.overhead
             self.runs.append(self._open_run)
-        run = self._open_run
+        run = frames[-1].run if frames else self._open_run
         parent = frames[-1].entry["id"] if frames else (0 if run.calls else None)
         entry = self._entry(named, len(run.calls), parent)
         run.calls.append(entry)
@@ -235,6 +237,13 @@ class Recorder:
         if frame.entry["parent"] is None:
             frame.run.duration_ns = finished - self._run_started
             self._open_run = None
+
+
+def _undisturbed() -> contextlib.AbstractContextManager[object]:
+    """Keeps the tracer's own operators from whatever watches the model's (FLOP counters, profilers)."""
+    if torch._C._len_torch_dispatch_stack() == 0:
+        return contextlib.nullcontext()
+    return _disable_current_modes()
 
 
 def _raised(outer: BaseException | None, output: Any) -> BaseException | None:

@@ -148,14 +148,16 @@ class ModuleTracer:
             self._problems.add("", "write", "no module of the model was called in the traced block; no bundle written")
             return
         programs = Documents()
-        if self._wants_programs:
+        interrupted = error is not None and not isinstance(error, Exception)
+        if self._wants_programs and not interrupted:
             exporter = ProgramExporter(store, describer.nodes, self._problems, self._dynamic_batch)
             programs = exporter.programs
             for record in recorder.records.values():
                 exporter.export(record)
         else:
+            why = "the traced block was interrupted" if interrupted else "the tracer was told to export no programs"
             for record in recorder.records.values():
-                record.no_program = {"reason": "the tracer was told to export no programs", "source": None}
+                record.no_program = {"reason": why, "source": None}
         reason = None if error is None else f"the traced block raised {type(error).__name__}: {str(error)[:300]}"
         contents = BundleContents(
             model_name=self._model_name,
@@ -179,7 +181,7 @@ def _predicate(selectors: Iterable[Selector], excluded: Iterable[Selector]) -> A
 def _before_call(
     recorder: Recorder, named: NamedModule, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    if not torch.compiler.is_compiling():
+    if not _is_traced_by_torch():
         recorder.begin(named, args, kwargs)
 
 
@@ -191,8 +193,12 @@ def _after_call(
     kwargs: dict[str, Any],
     output: Any,
 ) -> None:
-    if not torch.compiler.is_compiling():
+    if not _is_traced_by_torch():
         recorder.end(named, output)
+
+
+def _is_traced_by_torch() -> bool:
+    return torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
 
 
 def _checked_name(model_name: str) -> str:

@@ -47,6 +47,14 @@ def gap(value: Any, reason: str) -> JsonObject:
     return {"$t": "gap", "type": name, "reason": reason[:300], "repr": _without_address(text)[:200]}
 
 
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _without_address(text: str) -> str:
     head, found, tail = text.partition(" at 0x")
     return f"{head}{found and '>'}" if found and tail else text
@@ -105,7 +113,7 @@ class ValueEncoder:
         return encoded
 
     def _value(self, value: Any) -> Json:
-        if value is None or type(value) in (bool, int, str):
+        if value is None or type(value) in (bool, int) or (type(value) is str and _is_unicode(value)):
             return value
         if id(value) in self._open:
             return gap(value, "the value holds itself")
@@ -128,6 +136,8 @@ class ValueEncoder:
 
     def _plain(self, value: Any) -> Json:
         kind = type(value)
+        if kind is str:
+            return gap(value, "text that is not Unicode")
         if kind is float:
             return value if math.isfinite(value) else {"$t": "float", "v": repr(value)}
         if kind is complex:

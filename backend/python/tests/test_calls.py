@@ -71,6 +71,14 @@ def test_inplaceReluAfterLinear_leavesTheLinearsOutput(capture: Capture) -> None
     assert same_bits(decoder_of(bundle).tensor(mutated["/args/0"]), expected.relu())
 
 
+def test_inplaceOnAnInputThatNeedsGradients_isReplayed(capture: Capture) -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True), nn.Linear(4, 2))
+    bundle = capture(model, torch.randn(8, 4), programs=True)
+    assert bundle.index["problems"] == []
+    for module in bundle.versions:
+        assert replay(bundle, module)
+
+
 def test_mutatedInput_isKeptBeforeAndAfter(capture: Capture) -> None:
     x = torch.zeros(3)
     bundle = capture(Function(lambda pair, y: pair["x"].add_(1) + y), {"x": x}, torch.ones(3))

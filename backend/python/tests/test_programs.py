@@ -10,7 +10,6 @@ import zipfile
 from collections import OrderedDict
 from typing import Any
 
-import pytest
 import torch
 from conftest import Capture
 from replay import replay
@@ -157,6 +156,22 @@ def test_nonPersistentBuffer_isAConstantOfTheProgram(capture: Capture) -> None:
     bundle = capture(Shifted(), torch.randn(2, 3), programs=True)
     tensors = bundle.versions[""]["state"]["tensors"]
     assert tensors["shift"]["kind"] == "buffer" and tensors["shift"]["persistent"] is False
+    assert replay(bundle)
+
+
+def test_constantsThatForwardWrites_areStoredAsTheyWere(capture: Capture) -> None:
+    class Counter(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("count", torch.zeros(1), persistent=False)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.count.add_(1)
+            return x + self.count
+
+    bundle = capture(Counter(), torch.zeros(2), programs=True)
+    program = torch.export.load(bundle.program(bundle.call()["program"]))
+    assert program.constants["count"].item() == 0
     assert replay(bundle)
 
 

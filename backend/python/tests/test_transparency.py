@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 import torch
+from bundle_check import check_bundle
 from replay import same_bits
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
 
 from modulelens import InitCapture, ModuleTracer
 from modulelens.initializers import RECORD_ATTRIBUTE
@@ -33,6 +36,18 @@ def train(model: nn.Module, optimizer: torch.optim.Optimizer, steps: int) -> lis
         optimizer.step()
         losses.append(loss.detach())
     return losses
+
+
+class Seen(TorchDispatchMode):
+    """Lists the operators that reach the dispatcher."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operators: list[str] = []
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.operators.append(str(function))
+        return function(*args, **(kwargs or {}))
 
 
 def describe(model: nn.Module) -> dict[str, Any]:
@@ -109,6 +124,35 @@ def test_userHooks_runOnceAndStay(tmp_path: Path) -> None:
         model(torch.ones(1, 2))
     assert seen == ["before", "after"]
     assert len(model._forward_hooks) == 1
+
+
+def test_flopCounter_seesOnlyTheModel(tmp_path: Path) -> None:
+    model, x = nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True)), torch.randn(2, 4)
+    with FlopCounterMode(display=False) as plain:
+        model(x)
+    with ModuleTracer(model, tmp_path, "m", programs=False), FlopCounterMode(display=False) as traced, Seen() as seen:
+        model(x)
+    assert traced.get_total_flops() == plain.get_total_flops() > 0
+    assert "aten.clone.default" not in seen.operators
+
+
+def test_jitTraceInsideTheBlock_holdsNoOperatorOfOurs(tmp_path: Path) -> None:
+    model, x = nn.Linear(4, 4), torch.randn(2, 4)
+    plain = [node.kind() for node in torch.jit.trace(model, x).graph.nodes()]
+    with pytest.warns(RuntimeWarning, match="no module"), ModuleTracer(model, tmp_path, "m"):
+        traced = torch.jit.trace(model, x, check_trace=False)
+    assert [node.kind() for node in traced.graph.nodes()] == plain
+
+
+def test_interruptedBlock_exportsNothing(tmp_path: Path) -> None:
+    model = nn.Linear(2, 2)
+    tracer = ModuleTracer(model, tmp_path, "m")
+    with pytest.raises(KeyboardInterrupt), tracer:
+        model(torch.randn(1, 2))
+        raise KeyboardInterrupt
+    assert tracer.bundle is not None
+    bundle = check_bundle(tracer.bundle)
+    assert bundle.versions[""]["state"]["no_program"]["reason"] == "the traced block was interrupted"
 
 
 def test_initCapture_leavesModulesUsable() -> None:

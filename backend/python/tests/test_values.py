@@ -240,6 +240,11 @@ def test_lambda_isKeptAsSourceOnly(store: TensorStore) -> None:
         ValueDecoder(store.bytes_of, lambda _: True).decode(encoded)
 
 
+def test_textThatIsNotUnicode_isAGap(store: TensorStore) -> None:
+    encoded = json.loads(encode_json(ValueEncoder(store).encode(["\ud800", "fine"])))
+    assert encoded[0]["$t"] == "gap" and encoded[1] == "fine"
+
+
 def test_valueThatHoldsItself_isAGap(store: TensorStore) -> None:
     loop: list[Any] = []
     loop.append(loop)
