@@ -100,6 +100,12 @@ function(ml_sources)
     if(compiled)
         add_library(ml_${layer} STATIC ${librarySources})
         ml_configure_target(ml_${layer} ${layer})
+        get_property(third GLOBAL PROPERTY ML_LAYER_${layer}_THIRD_PARTY)
+        if(MODULELENS_PCH AND "qtwidgets" IN_LIST third)
+            target_precompile_headers(ml_${layer} PRIVATE
+                <QAbstractItemModel> <QHash> <QMouseEvent> <QPainter> <QString> <QVBoxLayout> <QWidget>
+                <functional> <map> <memory> <string> <vector>)
+        endif()
     else()
         add_library(ml_${layer} INTERFACE)
     endif()
