@@ -63,6 +63,7 @@ struct ProfileReport {
     std::string device;
     int threads = 0;
     std::string resultId;
+    std::vector<std::string> warnings;
 };
 
 /// Values of one captured tensor, for the inputs and outputs page.
@@ -76,7 +77,7 @@ struct TensorStatistics {
     std::optional<double> minimum;         ///< Over finite values; absent when there are none or the dtype has no order.
     std::optional<double> maximum;
     std::optional<double> mean;
-    std::optional<double> standardDeviation;
+    std::optional<double> standardDeviation;   ///< Of the population (divided by n).
     std::vector<std::int64_t> histogram;   ///< 16 equal bins from minimum to maximum over finite values.
     std::string gap;                       ///< Why there are no statistics.
 };
@@ -91,9 +92,12 @@ public:
 
     [[nodiscard]] registry::Registry& registry() const;
 
+    /// Starts the worker in the background, so that it gets ready meanwhile. Does not block.
+    void prepareWorker();
     /// Starts the worker if need be and says what it is and has.
     [[nodiscard]] base::Result<protocol::InitializeResult> workerInfo(const OperationContext& context);
 
+    /// Loads and runs once. Unsupported: the version has no program.
     [[nodiscard]] base::Result<RebuildReport> rebuild(const std::string& addressOrId, const RunSettings& settings,
                                                       const OperationContext& context);
     /// Runs on the captured inputs, compares with the captured outputs, stores the verdict. A version without a program

@@ -1,0 +1,352 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#include "backend/operations/Operations.h"
+
+#include "backend/base/FileSystem.h"
+#include "backend/base/Guarded.h"
+#include "backend/graph/ProgramArchive.h"
+#include "backend/operations/ResultDocuments.h"
+#include "backend/operations/StaticProfile.h"
+#include "backend/operations/TensorStatistics.h"
+#include "backend/operations/VersionInput.h"
+#include "backend/operations/WorkerCommand.h"
+#include "backend/operations/WorkerJobs.h"
+#include "backend/profile/ProfileFile.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace modulelens::operations {
+
+namespace {
+
+std::string lastClassSegment(const std::string& className) {
+    const std::size_t split = className.find_last_of(":.");
+    return split == std::string::npos ? className : className.substr(split + 1);
+}
+
+/// Stores a measurement; a registry that cannot be written costs the history, not the answer.
+std::string store(registry::Registry& registry, const std::string& id, const registry::StoredResult& result,
+                  std::vector<std::string>& warnings) {
+    const base::Result<registry::StoredResult> stored = registry.storeResult(id, result);
+    if (!stored) {
+        warnings.push_back("The result was not stored: " + stored.error().message);
+        return {};
+    }
+    return stored->id;
+}
+
+void removeScratchFile(const std::string& file) {
+    if (!file.empty()) {
+        // What is left goes with the scratch folder at the end.
+        static_cast<void>(base::realFileSystem().remove(file));
+    }
+}
+
+std::string serialized(const nlohmann::ordered_json& document) {
+    return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+} // namespace
+
+struct Operations::Data {
+    std::shared_ptr<registry::Registry> registry;
+    WorkerJobs worker;
+
+    Data(std::shared_ptr<registry::Registry> store, std::vector<std::string> command)
+        : registry(std::move(store)), worker(command.empty() ? defaultWorkerCommand() : std::move(command)) {}
+
+    base::Result<graph::ProgramArchive> readProgram(const std::string& digest) {
+        const base::Result<registry::FileExtent> place = registry->program(digest);
+        if (!place) {
+            return place.error();
+        }
+        base::Result<std::shared_ptr<const base::MappedFile>> file = base::realFileSystem().map(place->file);
+        if (!file) {
+            return file.error();
+        }
+        const base::Result<std::shared_ptr<const base::MappedFile>> slice =
+            base::sliceOf(*std::move(file), place->offset, place->sizeBytes);
+        if (!slice) {
+            return slice.error();
+        }
+        return graph::readProgramArchive(*slice, place->file.string());
+    }
+};
+
+Operations::Operations(std::shared_ptr<registry::Registry> registry, std::vector<std::string> workerCommand)
+    : m_data(std::make_unique<Data>(std::move(registry), std::move(workerCommand))) {}
+
+Operations::~Operations() = default;
+
+registry::Registry& Operations::registry() const {
+    return *m_data->registry;
+}
+
+void Operations::prepareWorker() {
+    m_data->worker.prepare();
+}
+
+base::Result<protocol::InitializeResult> Operations::workerInfo(const OperationContext& context) {
+    return m_data->worker.facts(context);
+}
+
+base::Result<RebuildReport> Operations::rebuild(const std::string& addressOrId, const RunSettings& settings,
+                                                const OperationContext& context) {
+    return base::guarded("rebuild", [&]() -> base::Result<RebuildReport> {
+        const base::Result<VersionInput> input = readVersionInput(registry(), addressOrId, settings.call);
+        if (!input) {
+            return input.error();
+        }
+        if (input->program.empty()) {
+            return base::Error{base::ErrorCode::Unsupported,
+                               "'" + input->address() + "' has no program: " + input->noProgramReason,
+                               "Its hierarchy, tensors and source can still be seen."};
+        }
+        base::Result<protocol::CallParams> call = callParams(registry(), *input);
+        if (!call) {
+            return call.error();
+        }
+        call->threads = settings.threads;
+        RebuildReport report;
+        report.version = input->summary;
+        report.engine = "program";
+        report.how = input->programHow;
+        const auto job = [&](workerclient::WorkerClient& client, const WorkerJobs::Loaded& loaded,
+                             const workerclient::RequestContext& request) -> base::Result<void> {
+            call->handle = loaded.load.handle;
+            const base::Result<protocol::RunResult> result = client.run(*call, request);
+            if (!result) {
+                return result.error();
+            }
+            removeScratchFile(result->file);
+            report.loadNs = loaded.load.loadNs;
+            report.operatorCount = loaded.load.operatorCount;
+            report.hostNs = result->hostNs;
+            report.outputs = result->outputs;
+            report.warnings = loaded.warnings;
+            return {};
+        };
+        if (base::Result<void> done = m_data->worker.run(registry(), *input, settings.device, context, job); !done) {
+            return done.error();
+        }
+        return report;
+    });
+}
+
+base::Result<ValidationReport> Operations::validate(const std::string& addressOrId, const RunSettings& settings,
+                                                    const OperationContext& context) {
+    return base::guarded("validate", [&]() -> base::Result<ValidationReport> {
+        const base::Result<VersionInput> input = readVersionInput(registry(), addressOrId, settings.call);
+        if (!input) {
+            return input.error();
+        }
+        ValidationReport report;
+        report.version = input->summary;
+        if (!input->call().exceptionType.empty()) {
+            report.verdict = "not_comparable";
+            report.reason = "the captured call raised " + input->call().exceptionType;
+            return report;
+        }
+        if (input->program.empty()) {
+            report.verdict = "no_program";
+            report.reason = input->noProgramReason;
+            return report;
+        }
+        base::Result<protocol::CallParams> call = callParams(registry(), *input);
+        if (!call) {
+            return call.error();
+        }
+        call->threads = settings.threads ? settings.threads : capturedThreads(input->document);
+        const auto job = [&](workerclient::WorkerClient& client, const WorkerJobs::Loaded& loaded,
+                             const workerclient::RequestContext& request) -> base::Result<void> {
+            call->handle = loaded.load.handle;
+            base::Result<protocol::ValidateResult> result = client.validate(*call, request);
+            if (!result) {
+                return result.error();
+            }
+            report.verdict = result->verdict;
+            report.exact = result->exact;
+            report.maxAbsDiff = result->maxAbsDiff;
+            report.leaves = std::move(result->leaves);
+            report.threads = result->threads;
+            report.reason = result->reason;
+            report.warnings = loaded.warnings;
+            report.warnings.insert(report.warnings.end(), result->warnings.begin(), result->warnings.end());
+            return {};
+        };
+        if (base::Result<void> done = m_data->worker.run(registry(), *input, settings.device, context, job); !done) {
+            return done.error();
+        }
+        nlohmann::ordered_json document = validationDocument(report);
+        document["warnings"] = report.warnings;
+        report.resultId =
+            store(registry(), report.version.id,
+                  {{}, "validation", {}, settings.device, report.engine, serialized(document), {}}, report.warnings);
+        return report;
+    });
+}
+
+base::Result<ProfileReport> Operations::profile(const std::string& addressOrId, const RunSettings& settings,
+                                                const OperationContext& context) {
+    return base::guarded("profile", [&]() -> base::Result<ProfileReport> {
+        const base::Result<VersionInput> input = readVersionInput(registry(), addressOrId, settings.call);
+        if (!input) {
+            return input.error();
+        }
+        if (input->program.empty()) {
+            return base::Error{base::ErrorCode::Unsupported,
+                               "'" + input->address() + "' has no program: " + input->noProgramReason,
+                               "Its hierarchy with the times of the traced run can still be seen."};
+        }
+        base::Result<protocol::CallParams> call = callParams(registry(), *input);
+        if (!call) {
+            return call.error();
+        }
+        protocol::ProfileParams params;
+        params.call = *std::move(call);
+        params.call.threads = settings.threads;
+        params.name = lastClassSegment(input->document.className);
+        ProfileReport report;
+        report.version = input->summary;
+        report.device = settings.device;
+        const auto job = [&](workerclient::WorkerClient& client, const WorkerJobs::Loaded& loaded,
+                             const workerclient::RequestContext& request) -> base::Result<void> {
+            params.call.handle = loaded.load.handle;
+            base::Result<protocol::ProfileResult> result = client.profile(params, request);
+            if (!result) {
+                return result.error();
+            }
+            base::Result<std::shared_ptr<const profile::Profile>> tree =
+                profile::readProfile(base::realFileSystem(), result->file);
+            if (!tree) {
+                return tree.error();
+            }
+            report.profile = *std::move(tree);
+            report.result = *std::move(result);
+            report.warnings = loaded.warnings;
+            return {};
+        };
+        if (base::Result<void> done = m_data->worker.run(registry(), *input, settings.device, context, job); !done) {
+            return done.error();
+        }
+        const auto threads = report.profile->facts().find("threads");
+        report.threads =
+            threads == report.profile->facts().end() ? settings.threads.value_or(0) : std::atoi(threads->second.c_str());
+        report.resultId =
+            store(registry(), report.version.id,
+                  {{}, "profile", {}, settings.device, report.engine, serialized(profileDocument(report)), report.result.file},
+                  report.warnings);
+        removeScratchFile(report.result.file);
+        report.result.file.clear();
+        return report;
+    });
+}
+
+base::Result<std::shared_ptr<const profile::Profile>> Operations::staticProfile(const std::string& addressOrId) {
+    return base::guarded("static profile", [&]() -> base::Result<std::shared_ptr<const profile::Profile>> {
+        const base::Result<VersionInput> input = readVersionInput(registry(), addressOrId, 0);
+        if (!input) {
+            return input.error();
+        }
+        std::shared_ptr<const graph::Program> program;
+        if (!input->program.empty()) {
+            base::Result<graph::ProgramArchive> archive = m_data->readProgram(input->program);
+            if (!archive) {
+                return archive.error();
+            }
+            program = archive->program;
+        }
+        const base::Result<std::optional<registry::RunSummary>> run = registry().runOf(input->summary.id);
+        if (!run) {
+            return run.error();
+        }
+        std::optional<capture::RunRecord> record;
+        if (*run) {
+            base::Result<capture::RunRecord> read = registry().runRecord((*run)->digest);
+            if (!read) {
+                return read.error();
+            }
+            record = *std::move(read);
+        }
+        return buildStaticProfile(input->document, 0, program.get(), record ? &*record : nullptr);
+    });
+}
+
+base::Result<std::shared_ptr<const profile::Profile>> Operations::storedProfile(const std::string& addressOrId) {
+    return base::guarded("stored profile", [&]() -> base::Result<std::shared_ptr<const profile::Profile>> {
+        const base::Result<registry::VersionSummary> version = registry().resolve(addressOrId);
+        if (!version) {
+            return version.error();
+        }
+        const base::Result<std::vector<registry::StoredResult>> results = registry().results(version->id, "profile");
+        if (!results) {
+            return results.error();
+        }
+        if (results->empty() || results->front().file.empty()) {
+            return std::shared_ptr<const profile::Profile>();
+        }
+        return profile::readProfile(base::realFileSystem(), results->front().file);
+    });
+}
+
+base::Result<std::vector<TensorStatistics>> Operations::tensorStatistics(const std::string& addressOrId, int call,
+                                                                         const OperationContext& context) {
+    return base::guarded("tensor statistics", [&]() -> base::Result<std::vector<TensorStatistics>> {
+        const base::Result<VersionInput> input = readVersionInput(registry(), addressOrId, call);
+        if (!input) {
+            return input.error();
+        }
+        std::vector<capture::LocatedTensor> located = input->call().inputs;
+        located.insert(located.end(), input->call().outputs.begin(), input->call().outputs.end());
+        std::vector<std::string> digests;
+        for (const capture::LocatedTensor& item : located) {
+            if (!item.tensor.digest.empty()) {
+                digests.push_back(item.tensor.digest);
+            }
+        }
+        const base::Result<std::map<std::string, registry::FileExtent>> places = registry().tensors(digests);
+        if (!places) {
+            return places.error();
+        }
+        std::map<std::filesystem::path, std::shared_ptr<const base::MappedFile>> files;
+        std::vector<TensorStatistics> all;
+        for (const capture::LocatedTensor& item : located) {
+            if (context.progress) {
+                context.progress(
+                    {0, "statistics", static_cast<std::int64_t>(all.size()), static_cast<std::int64_t>(located.size())});
+            }
+            TensorStatistics statistics;
+            if (item.tensor.digest.empty()) {
+                statistics.tensor = item.tensor;
+                statistics.elements = item.tensor.elementCount();
+                statistics.gap = "not captured" + (item.tensor.gap.empty() ? std::string() : ": " + item.tensor.gap);
+            } else {
+                const registry::FileExtent& place = places->at(item.tensor.digest);
+                std::shared_ptr<const base::MappedFile>& file = files[place.file];
+                if (!file) {
+                    base::Result<std::shared_ptr<const base::MappedFile>> mapped = base::realFileSystem().map(place.file);
+                    if (!mapped) {
+                        return mapped.error();
+                    }
+                    file = *std::move(mapped);
+                }
+                const base::Result<std::shared_ptr<const base::MappedFile>> slice =
+                    base::sliceOf(file, place.offset, place.sizeBytes);
+                if (!slice) {
+                    return slice.error();
+                }
+                base::Result<TensorStatistics> computed = computeStatistics(item.tensor, (*slice)->bytes(), context.stop);
+                if (!computed) {
+                    return computed.error();
+                }
+                statistics = *std::move(computed);
+            }
+            statistics.pointer = item.pointer;
+            all.push_back(std::move(statistics));
+        }
+        return all;
+    });
+}
+
+} // namespace modulelens::operations

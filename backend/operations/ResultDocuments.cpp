@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#include "backend/operations/ResultDocuments.h"
+
+#include "backend/operations/Sentences.h"
+#include "backend/registry/VersionAddress.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+namespace modulelens::operations {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+template <class Number>
+ordered_json orNull(const std::optional<Number>& value) {
+    return value ? ordered_json(*value) : ordered_json();
+}
+
+ordered_json textOrNull(const std::string& text) {
+    return text.empty() ? ordered_json() : ordered_json(text);
+}
+
+ordered_json attributesDocument(const std::map<std::string, registry::AttributeValue>& attributes) {
+    ordered_json document = ordered_json::object();
+    for (const auto& [key, value] : attributes) {
+        document[key] = std::visit([](const auto& held) { return ordered_json(held); }, value);
+    }
+    return document;
+}
+
+ordered_json leafDocument(const protocol::LeafResult& leaf) {
+    return {{"pointer", leaf.pointer},
+            {"dtype", leaf.dtype},
+            {"shape", leaf.shape},
+            {"verdict", leaf.verdict},
+            {"reason", textOrNull(leaf.reason)},
+            {"max_abs_diff", orNull(leaf.maxAbsDiff)},
+            {"max_rel_diff", orNull(leaf.maxRelDiff)},
+            {"mismatched", leaf.mismatched},
+            {"elements", leaf.elements},
+            {"worst_index", leaf.worstIndex},
+            {"expected", textOrNull(leaf.expected)},
+            {"got", textOrNull(leaf.got)},
+            {"relative_tolerance", leaf.relativeTolerance},
+            {"absolute_tolerance", leaf.absoluteTolerance}};
+}
+
+ordered_json valueAt(const std::vector<std::int64_t>& column, profile::ScopeId scope) {
+    const std::int64_t value = column[static_cast<std::size_t>(scope)];
+    return value == profile::kUnknown ? ordered_json() : ordered_json(value);
+}
+
+std::string kindName(profile::ScopeKind kind) {
+    switch (kind) {
+        case profile::ScopeKind::Module:
+            return "module";
+        case profile::ScopeKind::Operator:
+            return "operator";
+        case profile::ScopeKind::Unattributed:
+            return "unattributed";
+    }
+    return "module";
+}
+
+ordered_json nodeDocument(const profile::Profile& profile, profile::ScopeId scope) {
+    ordered_json node = {{"id", scope},
+                         {"path", profile.path(scope)},
+                         {"class", textOrNull(std::string(profile.className(scope)))},
+                         {"call", profile.call(scope)},
+                         {"parent", scope == 0 ? ordered_json() : ordered_json(profile.parent(scope))},
+                         {"kind", kindName(profile.kind(scope))},
+                         {"name", profile.name(scope)}};
+    for (const profile::Metric& metric : profile::knownMetrics()) {
+        const profile::Column* column = profile.column(metric.id, profile::Direction::Forward);
+        node[metricKey(metric)] =
+            column == nullptr ? ordered_json{{"self", nullptr}, {"total", nullptr}}
+                              : ordered_json{{"self", valueAt(column->self, scope)}, {"total", valueAt(column->total, scope)}};
+    }
+    return node;
+}
+
+} // namespace
+
+std::string versionAddress(const registry::VersionSummary& version) {
+    return registry::formatVersionAddress(version.model, version.module, version.number);
+}
+
+std::string metricKey(const profile::Metric& metric) {
+    if (metric.id == "parameters") {
+        return "parameter_bytes";
+    }
+    if (metric.unit == "ns" || (metric.unit == "bytes" && metric.id != "bytes")) {
+        return metric.id + '_' + metric.unit;
+    }
+    return metric.id;
+}
+
+ordered_json versionDocument(const registry::VersionSummary& version) {
+    return {{"id", version.id},
+            {"address", versionAddress(version)},
+            {"model", version.model},
+            {"module", version.module},
+            {"class", version.className},
+            {"version", version.number},
+            {"tags", version.tags},
+            {"aliases", version.aliases},
+            {"attributes", attributesDocument(version.attributes)},
+            {"program", textOrNull(version.program)},
+            {"no_program_reason", textOrNull(version.noProgramReason)},
+            {"created", version.created},
+            {"imported", version.imported},
+            {"device", version.device},
+            {"torch", version.torchVersion},
+            {"parameter_bytes", version.parameterBytes},
+            {"calls", version.callCount},
+            {"verdict", textOrNull(version.verdict)},
+            {"exact", version.verdict.empty() ? ordered_json() : ordered_json(version.exact)},
+            {"latency_ns", orNull(version.latencyNs)}};
+}
+
+ordered_json validationDocument(const ValidationReport& report) {
+    ordered_json leaves = ordered_json::array();
+    for (const protocol::LeafResult& leaf : report.leaves) {
+        leaves.push_back(leafDocument(leaf));
+    }
+    return {{"verdict", report.verdict},
+            {"exact", report.exact},
+            {"engine", report.engine},
+            {"max_abs_diff", orNull(report.maxAbsDiff)},
+            {"sentence", verdictSentence(report)},
+            {"reason", textOrNull(report.reason)},
+            {"threads", report.threads > 0 ? ordered_json(report.threads) : ordered_json()},
+            {"id", report.version.id},
+            {"address", versionAddress(report.version)},
+            {"class", report.version.className},
+            {"result", textOrNull(report.resultId)},
+            {"leaves", std::move(leaves)}};
+}
+
+ordered_json rebuildDocument(const RebuildReport& report) {
+    ordered_json outputs = ordered_json::array();
+    for (const protocol::OutputTensor& output : report.outputs) {
+        outputs.push_back({{"pointer", output.pointer}, {"dtype", output.dtype}, {"shape", output.shape}});
+    }
+    return {{"id", report.version.id},
+            {"address", versionAddress(report.version)},
+            {"class", report.version.className},
+            {"engine", report.engine},
+            {"how", report.how},
+            {"load_ns", report.loadNs},
+            {"run_ns", report.hostNs},
+            {"operators", report.operatorCount},
+            {"sentence", rebuildSentence(report)},
+            {"outputs", std::move(outputs)}};
+}
+
+ordered_json profileDocument(const ProfileReport& report) {
+    const protocol::ProfileResult& result = report.result;
+    return {{"id", report.version.id},
+            {"address", versionAddress(report.version)},
+            {"class", report.version.className},
+            {"engine", report.engine},
+            {"device", report.device},
+            {"threads", report.threads},
+            {"sentence", profileSentence(report)},
+            {"totals",
+             {{"latency_ns", orNull(result.latencyNs)},
+              {"flops", orNull(result.flops)},
+              {"parameter_bytes", orNull(result.parameterBytes)},
+              {"activation_bytes", orNull(result.activationBytes)},
+              {"peak_bytes", orNull(result.peakBytes)}}},
+            {"reasons", result.reasons},
+            {"operator_sum_ns", orNull(result.operatorSumNs)},
+            {"timed_run_ns", orNull(result.timedRunNs)},
+            {"samples_ns", result.samplesNs},
+            {"coverage", {{"counted", result.counted}, {"zero", result.zero}, {"unknown", result.unknown}}},
+            {"result", textOrNull(report.resultId)}};
+}
+
+ordered_json heaviestNodes(const profile::Profile& profile, std::size_t limit) {
+    std::vector<profile::ScopeId> order(static_cast<std::size_t>(profile.scopeCount()));
+    std::iota(order.begin(), order.end(), 0);
+    const profile::Column* latency = profile.column("latency", profile::Direction::Forward);
+    const std::size_t count = std::min(limit, order.size());
+    if (latency != nullptr) {
+        std::stable_sort(order.begin(), order.end(), [&](profile::ScopeId left, profile::ScopeId right) {
+            // kUnknown is the smallest number there is, so what is not known comes last.
+            return latency->self[static_cast<std::size_t>(left)] > latency->self[static_cast<std::size_t>(right)];
+        });
+    }
+    ordered_json nodes = ordered_json::array();
+    for (std::size_t i = 0; i < count; ++i) {
+        nodes.push_back(nodeDocument(profile, order[i]));
+    }
+    return nodes;
+}
+
+ordered_json allNodes(const profile::Profile& profile) {
+    ordered_json nodes = ordered_json::array();
+    for (profile::ScopeId scope = 0; scope < profile.scopeCount(); ++scope) {
+        nodes.push_back(nodeDocument(profile, scope));
+    }
+    return nodes;
+}
+
+ordered_json importDocument(const registry::ImportReport& report) {
+    ordered_json bundles = ordered_json::array();
+    for (const std::filesystem::path& bundle : report.bundles) {
+        bundles.push_back(bundle.string());
+    }
+    ordered_json versions = ordered_json::array();
+    for (const registry::VersionSummary& version : report.versions) {
+        versions.push_back({{"id", version.id}, {"address", versionAddress(version)}, {"class", version.className}});
+    }
+    return {{"sentence", importSentence(report)},     {"bundles", std::move(bundles)},  {"versions_new", report.versionsNew},
+            {"versions_known", report.versionsKnown}, {"runs_new", report.runsNew},     {"bytes_read", report.bytesRead},
+            {"bytes_stored", report.bytesStored},     {"versions", std::move(versions)}};
+}
+
+} // namespace modulelens::operations

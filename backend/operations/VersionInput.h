@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backend/base/Result.h"
+#include "backend/capture/VersionDocument.h"
+#include "backend/protocol/WorkerMessages.h"
+#include "backend/registry/Registry.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace modulelens::operations {
+
+/// A version with the call that an operation is about, and the program that computes it.
+struct VersionInput {
+    registry::VersionSummary summary;
+    capture::VersionDocument document;
+    std::size_t callIndex = 0;
+    std::string program;           ///< Digest, or empty.
+    std::string programHow;        ///< "non_strict", "strict", "draft".
+    std::string noProgramReason;   ///< Why there is none.
+
+    [[nodiscard]] const capture::CallDocument& call() const { return document.calls[callIndex]; }
+    /// "bert::encoder.layer.0@v1".
+    [[nodiscard]] std::string address() const;
+};
+
+/// Resolves and reads. NotFound: no such version. InvalidArgument: it has no such call. Blocks on the registry.
+[[nodiscard]] base::Result<VersionInput> readVersionInput(registry::Registry& registry, const std::string& addressOrId,
+                                                          int call);
+
+/// Everything that the worker needs to load the program of `input`.
+[[nodiscard]] base::Result<protocol::LoadParams> loadParams(registry::Registry& registry, const VersionInput& input,
+                                                            const std::string& device);
+
+/// The call with the data that it names; handle and threads are left to the caller.
+[[nodiscard]] base::Result<protocol::CallParams> callParams(registry::Registry& registry, const VersionInput& input);
+
+/// Intra-op threads of the capture; absent when it does not say.
+[[nodiscard]] std::optional<int> capturedThreads(const capture::VersionDocument& document);
+
+/// What makes a difference in bits unsurprising: another torch, another CPU capability, another kind of device.
+[[nodiscard]] std::vector<std::string> environmentWarnings(const capture::VersionDocument& document,
+                                                           const protocol::InitializeResult& worker, const std::string& device);
+
+} // namespace modulelens::operations

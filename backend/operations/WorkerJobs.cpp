@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#include "backend/operations/WorkerJobs.h"
+
+#include <algorithm>
+
+namespace modulelens::operations {
+
+namespace {
+
+constexpr std::size_t kProgramsKept = 3;
+
+workerclient::RequestContext requestContext(const OperationContext& context, const Deadline& deadline) {
+    workerclient::RequestContext request;
+    request.stop = context.stop;
+    request.progress = context.progress;
+    request.log = context.log;
+    request.timeout = deadline.remaining();
+    return request;
+}
+
+} // namespace
+
+Deadline::Deadline(std::optional<std::chrono::milliseconds> timeout) {
+    // Anything beyond a year is no limit; adding it to the clock could overflow.
+    constexpr std::chrono::hours kNoLimit{24 * 365};
+    if (timeout && *timeout < kNoLimit) {
+        m_end = std::chrono::steady_clock::now() + *timeout;
+    }
+}
+
+std::optional<std::chrono::milliseconds> Deadline::remaining() const {
+    if (!m_end) {
+        return std::nullopt;
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*m_end - std::chrono::steady_clock::now());
+    return std::max(left, std::chrono::milliseconds(1));
+}
+
+WorkerJobs::WorkerJobs(std::vector<std::string> command) : m_client({std::move(command), {}, std::nullopt}) {}
+
+base::Result<protocol::InitializeResult> WorkerJobs::facts(const OperationContext& context) {
+    return m_client.initialize(requestContext(context, Deadline(context.timeout)));
+}
+
+base::Result<void> WorkerJobs::takeTurn(const OperationContext& context, const Deadline& deadline) {
+    std::unique_lock lock(m_turnMutex);
+    const auto isFree = [this] { return !m_busy; };
+    const auto limit = deadline.remaining();
+    const bool got =
+        limit ? m_turnChanged.wait_for(lock, context.stop, *limit, isFree) : m_turnChanged.wait(lock, context.stop, isFree);
+    if (!got) {
+        return context.stop.stop_requested()
+                   ? base::Error{base::ErrorCode::Cancelled, "the job was cancelled before its turn came", {}}
+                   : base::Error{base::ErrorCode::Timeout, "the worker was busy until the time limit", "Allow more time."};
+    }
+    m_busy = true;
+    return {};
+}
+
+void WorkerJobs::giveTurn() {
+    {
+        const std::lock_guard lock(m_turnMutex);
+        m_busy = false;
+    }
+    m_turnChanged.notify_one();
+}
+
+base::Result<protocol::LoadResult> WorkerJobs::loaded(registry::Registry& registry, const VersionInput& input,
+                                                      const std::string& device, const workerclient::RequestContext& request) {
+    const int generation = m_client.processId() == 0 ? -1 : m_client.generation();
+    m_entries.remove_if([&](const Entry& entry) { return entry.generation != generation; });
+    const std::string key = input.program + ' ' + input.document.stateDigest + ' ' + device;
+    const auto found = std::find_if(m_entries.begin(), m_entries.end(), [&](const Entry& entry) { return entry.key == key; });
+    if (found != m_entries.end()) {
+        m_entries.splice(m_entries.begin(), m_entries, found);
+        return m_entries.front().load;
+    }
+    const base::Result<protocol::LoadParams> params = loadParams(registry, input, device);
+    if (!params) {
+        return params.error();
+    }
+    while (m_entries.size() >= kProgramsKept) {
+        static_cast<void>(m_client.unload(m_entries.back().load.handle, request));
+        m_entries.pop_back();
+    }
+    base::Result<protocol::LoadResult> load = m_client.load(*params, request);
+    if (load) {
+        m_entries.push_front({key, m_client.generation(), *load});
+    }
+    return load;
+}
+
+base::Result<void> WorkerJobs::run(registry::Registry& registry, const VersionInput& input, const std::string& device,
+                                   const OperationContext& context, const Job& job) {
+    const Deadline deadline(context.timeout);
+    if (base::Result<void> turn = takeTurn(context, deadline); !turn) {
+        return turn;
+    }
+    const auto work = [&]() -> base::Result<void> {
+        const base::Result<protocol::InitializeResult> facts = m_client.initialize(requestContext(context, deadline));
+        if (!facts) {
+            return facts.error();
+        }
+        const base::Result<protocol::LoadResult> load = loaded(registry, input, device, requestContext(context, deadline));
+        if (!load) {
+            return load.error();
+        }
+        Loaded ready{*load, environmentWarnings(input.document, *facts, device)};
+        ready.warnings.insert(ready.warnings.end(), load->warnings.begin(), load->warnings.end());
+        return job(m_client, ready, requestContext(context, deadline));
+    };
+    base::Result<void> result = work();
+    giveTurn();
+    return result;
+}
+
+} // namespace modulelens::operations
