@@ -150,12 +150,17 @@ std::optional<std::string> nearestName(std::string_view wanted, const std::vecto
     std::optional<std::string> best;
     std::size_t bestDistance = std::max<std::size_t>(2, folded.size() / 3) + 1;
     for (const std::string& candidate : candidates) {
-        const std::size_t longer = std::max(candidate.size(), folded.size());
-        const std::size_t shorter = std::min(candidate.size(), folded.size());
+        const std::string other = foldCase(std::string_view(candidate).substr(0, kMaxComparedBytes));
+        const std::size_t longer = std::max(other.size(), folded.size());
+        const std::size_t shorter = std::min(other.size(), folded.size());
+        // A name that begins with what was written is near however long it is, but no nearer than a misspelling.
+        if (!folded.empty() && other.starts_with(folded) && !best) {
+            best = candidate;
+        }
         if (longer - shorter >= bestDistance) {
             continue;
         }
-        const std::size_t distance = editDistance(folded, foldCase(candidate));
+        const std::size_t distance = editDistance(folded, other);
         if (distance < bestDistance) {
             bestDistance = distance;
             best = candidate;

@@ -27,7 +27,8 @@ struct CodePoint {
 /// Key whose byte order puts names as people expect: case ignored, "layers.2" before "layers.10".
 [[nodiscard]] std::string naturalSortKey(std::string_view text);
 
-/// The candidate nearest to `wanted` by edit distance, case ignored; nothing when none is similar.
+/// The candidate nearest to `wanted` by edit distance, else one that begins with it, case ignored; nothing when none is
+/// similar.
 [[nodiscard]] std::optional<std::string> nearestName(std::string_view wanted, const std::vector<std::string>& candidates);
 
 }  // namespace modulelens::registry

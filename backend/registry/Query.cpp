@@ -225,6 +225,9 @@ base::Result<QueryTerm> QueryParser::parseTerm() {
         if (!value) {
             return value.error();
         }
+        if (value->text.empty()) {
+            return error(begin, "The quoted text is empty", "Write the text to search for between the quotes.");
+        }
         term->text = std::move(value->text);
     }
     if (term) {

@@ -54,9 +54,11 @@ SortPlan sortPlanOf(SortKey key) {
 
 /// Adds the condition "after the cursor".
 void requireAfter(SqlCondition& condition, SortKey key, const SearchCursor& cursor) {
+    // A name, its module and its number place a row without the rowid.
+    const std::size_t used = key == SortKey::Name ? cursor.values.size() - 1 : cursor.values.size();
     std::vector<std::string> at;
-    for (const std::optional<SqlValue>& value : cursor.values) {
-        at.push_back(value ? condition.bind(*value) : "NULL");
+    for (std::size_t i = 0; i < used; ++i) {
+        at.push_back(cursor.values[i] ? condition.bind(*cursor.values[i]) : "NULL");
     }
     if (key == SortKey::Name) {
         condition.require("(model.sort, v.model, module.sort, v.module, -v.number) > (" + at[0] + ", " + at[1] + ", " + at[2] +
