@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -23,7 +24,7 @@ struct CostOther {};     ///< A value that no formula reads.
 
 /// One argument or result of an operator, by schema position.
 using CostArgument = std::variant<CostNone, CostTensor, std::vector<CostTensor>, std::int64_t, bool, double,
-                                  std::vector<std::int64_t>, std::vector<bool>, CostOther>;
+                                  std::vector<std::int64_t>, std::vector<bool>, CostOther, std::string>;
 
 /// One execution of a dispatcher operator: `name` is "aten::addmm" (no overload), arguments by schema position.
 struct OperatorCall {
@@ -46,7 +47,8 @@ struct OperatorCost {
 };
 
 /// Cost of one call. A composite operator that only calls others in eager mode has formulas of its own here, since an
-/// exported graph holds it as one node. Pure.
+/// exported graph holds it as one node; who sees nested calls counts the outermost that is not Unknown and nothing inside
+/// it. Outputs may be empty where a formula can do without. Pure.
 [[nodiscard]] OperatorCost operatorCost(const OperatorCall& call);
 
 /// Every operator name that has a formula, sorted (tests hold each against a documentation row and a test case).

@@ -14,7 +14,8 @@ namespace modulelens::graph {
 /// Cost of one node before anything ran. Nodes of sub-graphs follow their parent's node in `node` order of execution.
 struct NodeCost {
     int scope = 0;
-    std::string operatorName;          ///< "aten::addmm".
+    std::string operatorName;          ///< "aten::addmm", "_operator::mul", "higher_order::cond".
+    std::int64_t repeats = 1;          ///< How often a step of a map or scan runs the node; `cost` is for all of them.
     OperatorCost cost;
 };
 
@@ -27,7 +28,9 @@ struct StaticCosts {
 };
 
 /// Counts from recorded shapes. `symbols` gives values for symbolic sizes; what it does not name takes the hint of
-/// the sample inputs. A node with a size that stays unknown is Coverage::Unknown. Pure.
+/// the sample inputs. A node with a size that stays unknown is Coverage::Unknown. Of the branches of a cond the costlier
+/// one counts, the body of a map or scan counts once for each step, and the body of a while_loop once, with the loop itself
+/// Unknown. Pure.
 [[nodiscard]] StaticCosts staticCosts(const Program& program, const std::map<std::string, std::int64_t>& symbols);
 
 }  // namespace modulelens::graph

@@ -1,0 +1,342 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#include "backend/graph/StaticCost.h"
+
+#include "backend/graph/SizeExpression.h"
+#include "backend/graph/operators/Formula.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+namespace modulelens::graph {
+
+namespace {
+
+using Symbols = std::map<std::string, std::int64_t>;
+
+/// "torch.ops.aten.addmm.default" as "aten::addmm", "_operator.mul" as "_operator::mul".
+std::string operatorNameOf(std::string_view target)
+{
+    constexpr std::string_view operators = "torch.ops.";
+    constexpr std::string_view higherOrder = "higher_order.";
+    if (target.starts_with(operators)) {
+        target.remove_prefix(operators.size());
+        if (!target.starts_with(higherOrder)) {
+            target = target.substr(0, target.rfind('.'));
+        }
+    }
+    const std::size_t dot = target.find('.');
+    if (dot == std::string_view::npos) {
+        return std::string(target);
+    }
+    return std::string(target.substr(0, dot)) + "::" + std::string(target.substr(dot + 1));
+}
+
+std::vector<std::string_view> wordsOf(std::string_view text)
+{
+    std::vector<std::string_view> words;
+    while (!text.empty()) {
+        const std::size_t space = std::min(text.find(' '), text.size());
+        words.push_back(text.substr(0, space));
+        text.remove_prefix(std::min(space + 1, text.size()));
+    }
+    return words;
+}
+
+/// Values for the symbols: the hints of the sample inputs, then what the caller says.
+Symbols symbolsOf(const Graph& graph, const Symbols& given)
+{
+    Symbols symbols;
+    const auto learn = [&](const SymbolicInteger& size) {
+        if (!size.literal && size.hint) {
+            if (const auto name = soleSymbol(size.expression)) {
+                symbols.emplace(*name, *size.hint);
+            }
+        }
+    };
+    for (const Value& value : graph.values) {
+        if (value.tensor) {
+            std::for_each(value.tensor->sizes.begin(), value.tensor->sizes.end(), learn);
+        }
+        if (value.integer) {
+            learn(*value.integer);
+        }
+    }
+    for (const auto& [name, value] : given) {
+        symbols.insert_or_assign(name, value);
+    }
+    return symbols;
+}
+
+/// Counts one program. Confined to its thread.
+class Counter {
+public:
+    Counter(const Program& program, const Symbols& given) : m_given(given), m_symbols(symbolsOf(program.graph, given)) {}
+
+    [[nodiscard]] StaticCosts run(const Program& program)
+    {
+        StaticCosts costs;
+        costs.nodes = countGraph(program.graph, 1);
+        std::set<std::string> counted;
+        std::set<std::string> zero;
+        std::set<std::string> unknown;
+        for (const NodeCost& node : costs.nodes) {
+            switch (node.cost.coverage) {
+            case Coverage::Counted:
+                counted.insert(node.operatorName);
+                break;
+            case Coverage::ZeroByDefinition:
+                zero.insert(node.operatorName);
+                break;
+            case Coverage::Unknown:
+                unknown.insert(node.operatorName);
+                break;
+            }
+        }
+        costs.flops = sumOf(costs.nodes);
+        costs.counted.assign(counted.begin(), counted.end());
+        costs.zero.assign(zero.begin(), zero.end());
+        costs.unknown.assign(unknown.begin(), unknown.end());
+        return costs;
+    }
+
+private:
+    using Nodes = std::vector<NodeCost>;
+
+    static std::int64_t sumOf(const Nodes& nodes)
+    {
+        Count total(0);
+        for (const NodeCost& node : nodes) {
+            total += Count(node.cost.flops);
+        }
+        return total.value().value_or(std::numeric_limits<std::int64_t>::max());
+    }
+
+    Nodes countGraph(const Graph& graph, std::int64_t repeats)
+    {
+        Nodes nodes;
+        for (const Node& node : graph.nodes) {
+            const std::string name = operatorNameOf(node.target);
+            if (name.starts_with("higher_order::")) {
+                const Nodes inner = countHigherOrder(graph, node, name, repeats);
+                nodes.insert(nodes.end(), inner.begin(), inner.end());
+            } else {
+                nodes.push_back(countNode(graph, node, name, repeats));
+            }
+        }
+        return nodes;
+    }
+
+    NodeCost countNode(const Graph& graph, const Node& node, const std::string& name, std::int64_t repeats)
+    {
+        OperatorCall call;
+        call.name = name;
+        m_isComplete = true;
+        call.inputs = inputsOf(graph, node, name);
+        for (const Argument& output : node.outputs) {
+            call.outputs.push_back(costArgument(graph, output));
+        }
+        NodeCost result{node.scope, name, repeats, operatorCost(call)};
+        if (!m_isComplete && result.cost.coverage != Coverage::ZeroByDefinition) {
+            result.cost = {};
+        } else if (!m_isComplete) {
+            result.cost.bytesMoved.reset();
+        }
+        repeat(result.cost, repeats);
+        return result;
+    }
+
+    static void repeat(OperatorCost& cost, std::int64_t repeats)
+    {
+        Count flops(cost.flops);
+        flops *= repeats;
+        if (!flops.value()) {
+            cost = {};
+            return;
+        }
+        cost.flops = *flops.value();
+        if (cost.bytesMoved) {
+            Count bytes(*cost.bytesMoved);
+            bytes *= repeats;
+            cost.bytesMoved = bytes.value();
+        }
+    }
+
+    /// By schema position where the formula names its arguments, else in the order of the graph.
+    std::vector<CostArgument> inputsOf(const Graph& graph, const Node& node, const std::string& name)
+    {
+        const FormulaRow* row = findFormula(name);
+        const std::vector<std::string_view> names = row == nullptr ? std::vector<std::string_view>() : wordsOf(row->arguments);
+        std::vector<CostArgument> inputs(names.size(), CostNone{});
+        for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+            const auto place = std::find(names.begin(), names.end(), node.inputs[i].name);
+            CostArgument argument = costArgument(graph, node.inputs[i].argument);
+            if (place != names.end()) {
+                inputs[static_cast<std::size_t>(place - names.begin())] = std::move(argument);
+            } else if (names.empty()) {
+                inputs.push_back(std::move(argument));
+            }
+        }
+        return inputs;
+    }
+
+    std::optional<std::int64_t> sizeOf(const SymbolicInteger& size) const
+    {
+        if (size.literal) {
+            return size.literal;
+        }
+        if (const auto value = evaluateSize(size.expression, m_symbols)) {
+            return value;
+        }
+        // The hint belongs to the sample's sizes: worthless once the caller changed one of them.
+        const bool isChanged = std::any_of(m_given.begin(), m_given.end(), [&](const auto& symbol) {
+            return mentionsSymbol(size.expression, symbol.first);
+        });
+        return isChanged ? std::nullopt : size.hint;
+    }
+
+    CostArgument costTensor(const Graph& graph, ValueId id)
+    {
+        if (id < 0) {
+            return CostNone{};
+        }
+        const Value& value = graph.values[static_cast<std::size_t>(id)];
+        if (value.integer) {
+            const auto size = sizeOf(*value.integer);
+            return size ? CostArgument(*size) : CostArgument(CostOther{});
+        }
+        if (!value.tensor) {
+            return CostOther{};
+        }
+        CostTensor tensor;
+        tensor.dtype = value.tensor->dtype;
+        for (const SymbolicInteger& size : value.tensor->sizes) {
+            const auto known = sizeOf(size);
+            if (!known || *known < 0) {
+                m_isComplete = false;
+                return CostOther{};
+            }
+            tensor.shape.push_back(*known);
+        }
+        return tensor;
+    }
+
+    CostArgument costList(const Graph& graph, const std::vector<ValueId>& values)
+    {
+        std::vector<CostTensor> tensors;
+        for (const ValueId id : values) {
+            CostArgument item = costTensor(graph, id);
+            if (auto* tensor = std::get_if<CostTensor>(&item)) {
+                tensors.push_back(std::move(*tensor));
+            }
+        }
+        return tensors;
+    }
+
+    CostArgument costMixed(const Graph& graph, const MixedListArgument& list)
+    {
+        std::vector<std::int64_t> values;
+        for (std::size_t i = 0; i < list.values.size(); ++i) {
+            std::int64_t element = list.integerLiterals[i];
+            if (list.values[i] >= 0) {
+                const CostArgument item = costTensor(graph, list.values[i]);
+                const auto* known = std::get_if<std::int64_t>(&item);
+                if (known == nullptr) {
+                    return CostOther{};
+                }
+                element = *known;
+            }
+            values.push_back(element);
+        }
+        return values;
+    }
+
+    CostArgument costArgument(const Graph& graph, const Argument& argument)
+    {
+        if (const auto* value = std::get_if<ValueArgument>(&argument)) {
+            return costTensor(graph, value->value);
+        }
+        if (const auto* list = std::get_if<ValueListArgument>(&argument)) {
+            return costList(graph, list->values);
+        }
+        if (const auto* number = std::get_if<IntegerArgument>(&argument)) {
+            return number->value;
+        }
+        if (const auto* number = std::get_if<FloatArgument>(&argument)) {
+            return number->value;
+        }
+        if (const auto* flag = std::get_if<BooleanArgument>(&argument)) {
+            return flag->value;
+        }
+        if (const auto* text = std::get_if<StringArgument>(&argument)) {
+            return text->value;
+        }
+        if (const auto* list = std::get_if<IntegerListArgument>(&argument)) {
+            return list->values;
+        }
+        if (const auto* list = std::get_if<BooleanListArgument>(&argument)) {
+            return list->values;
+        }
+        if (const auto* list = std::get_if<MixedListArgument>(&argument)) {
+            return costMixed(graph, *list);
+        }
+        return std::holds_alternative<NoneArgument>(argument) ? CostArgument(CostNone{}) : CostArgument(CostOther{});
+    }
+
+    Nodes countHigherOrder(const Graph& graph, const Node& node, const std::string& name, std::int64_t repeats)
+    {
+        NodeCost own{node.scope, name, repeats, {}};
+        std::vector<Nodes> bodies;
+        const bool isLoop = name == "higher_order::map_impl" || name == "higher_order::scan";
+        const auto steps = isLoop ? stepsOf(graph, node, name) : std::optional<std::int64_t>(1);
+        Count inner(repeats);
+        inner *= steps.value_or(1);
+        for (const NamedArgument& input : node.inputs) {
+            if (const auto* body = std::get_if<GraphArgument>(&input.argument)) {
+                bodies.push_back(countGraph(*body->graph, inner.value().value_or(repeats)));
+            }
+        }
+        const bool isKnown = isLoop ? steps && inner.value() : name.starts_with("higher_order::wrap");
+        own.cost.coverage = isKnown ? Coverage::ZeroByDefinition : Coverage::Unknown;
+        if (name == "higher_order::cond" && bodies.size() == 2) {
+            const bool isFirst = sumOf(bodies[0]) >= sumOf(bodies[1]);
+            if (sumOf(bodies[0]) == sumOf(bodies[1])) {
+                own.cost.coverage = Coverage::ZeroByDefinition;
+            }
+            bodies = {std::move(bodies[isFirst ? 0 : 1])};
+        }
+        Nodes nodes{own};
+        for (const Nodes& body : bodies) {
+            nodes.insert(nodes.end(), body.begin(), body.end());
+        }
+        return nodes;
+    }
+
+    /// Length of the first dimension that map_impl(graph, xs, extra) and scan(graph, init, xs, extra) run over.
+    std::optional<std::int64_t> stepsOf(const Graph& graph, const Node& node, const std::string& name)
+    {
+        const std::size_t position = name == "higher_order::scan" ? 2 : 1;
+        if (node.inputs.size() <= position) {
+            return std::nullopt;
+        }
+        const CostArgument argument = costArgument(graph, node.inputs[position].argument);
+        const auto* list = std::get_if<std::vector<CostTensor>>(&argument);
+        const auto* one = std::get_if<CostTensor>(&argument);
+        const CostTensor* first = list != nullptr && !list->empty() ? &list->front() : one;
+        return first == nullptr || first->shape.empty() ? std::nullopt : std::optional(first->shape[0]);
+    }
+
+    const Symbols& m_given;
+    Symbols m_symbols;
+    bool m_isComplete = true;
+};
+
+}  // namespace
+
+StaticCosts staticCosts(const Program& program, const std::map<std::string, std::int64_t>& symbols)
+{
+    return Counter(program, symbols).run(program);
+}
+
+}  // namespace modulelens::graph

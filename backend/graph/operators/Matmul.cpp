@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+//
+// Products of matrices and vectors: 2 * batch * rows * inner * columns.
+#include "backend/graph/operators/Formula.h"
+
+#include <algorithm>
+#include <array>
+
+namespace modulelens::graph {
+
+namespace {
+
+using Flops = std::optional<std::int64_t>;
+using Sizes = std::span<const std::int64_t>;
+
+/// [..., m, k] @ [..., k, n] with broadcast batches; a vector counts as one row or one column.
+Flops product(Sizes a, Sizes b)
+{
+    if (a.empty() || b.empty()) {
+        return std::nullopt;
+    }
+    const std::int64_t inner = a.back();
+    const std::int64_t rows = a.size() > 1 ? a[a.size() - 2] : 1;
+    const std::int64_t columns = b.size() > 1 ? b.back() : 1;
+    const std::int64_t otherInner = b.size() > 1 ? b[b.size() - 2] : b.back();
+    const auto batch = broadcast(a.first(a.size() - std::min<std::size_t>(a.size(), 2)),
+                                 b.first(b.size() - std::min<std::size_t>(b.size(), 2)));
+    if (inner != otherInner || !batch) {
+        return std::nullopt;
+    }
+    Count count(2);
+    multiplyAll(count, *batch);
+    count *= rows;
+    count *= inner;
+    count *= columns;
+    return count.value();
+}
+
+template <std::size_t Left, std::size_t Right>
+Flops productOf(const OperatorCall& call)
+{
+    const Shape* a = shapeAt(call, Left);
+    const Shape* b = shapeAt(call, Right);
+    return a == nullptr || b == nullptr ? std::nullopt : product(*a, *b);
+}
+
+/// x [..., in], weight [out, in] or [in].
+Flops linear(const OperatorCall& call)
+{
+    const Shape* x = shapeAt(call, 0);
+    const Shape* weight = shapeAt(call, 1);
+    if (x == nullptr || weight == nullptr || x->empty() || weight->empty() || x->back() != weight->back()) {
+        return std::nullopt;
+    }
+    Count count(2);
+    multiplyAll(count, *x);
+    multiplyAll(count, Sizes(*weight).first(weight->size() - 1));
+    return count.value();
+}
+
+/// The last dimensions are contracted; with a scalar there is nothing to contract.
+Flops inner(const OperatorCall& call)
+{
+    const Shape* a = shapeAt(call, 0);
+    const Shape* b = shapeAt(call, 1);
+    if (a == nullptr || b == nullptr) {
+        return std::nullopt;
+    }
+    if (a->empty() || b->empty()) {
+        return 0;
+    }
+    if (a->back() != b->back()) {
+        return std::nullopt;
+    }
+    Count count(2);
+    multiplyAll(count, *a);
+    multiplyAll(count, Sizes(*b).first(b->size() - 1));
+    return count.value();
+}
+
+/// tensordot(self, other, dims_self, dims_other).
+Flops tensordot(const OperatorCall& call)
+{
+    const Shape* a = shapeAt(call, 0);
+    const Shape* b = shapeAt(call, 1);
+    const auto dimsA = integersAt(call, 2);
+    const auto dimsB = integersAt(call, 3);
+    if (a == nullptr || b == nullptr || !dimsA || !dimsB || dimsA->size() != dimsB->size()) {
+        return std::nullopt;
+    }
+    Count count(2);
+    multiplyAll(count, *a);
+    std::vector<bool> isContracted(b->size(), false);
+    for (std::size_t i = 0; i < dimsB->size(); ++i) {
+        const auto rankA = static_cast<std::int64_t>(a->size());
+        const auto rankB = static_cast<std::int64_t>(b->size());
+        const std::int64_t dimA = (*dimsA)[i] + ((*dimsA)[i] < 0 ? rankA : 0);
+        const std::int64_t dimB = (*dimsB)[i] + ((*dimsB)[i] < 0 ? rankB : 0);
+        if (dimA < 0 || dimA >= rankA || dimB < 0 || dimB >= rankB || isContracted[static_cast<std::size_t>(dimB)] ||
+            (*a)[static_cast<std::size_t>(dimA)] != (*b)[static_cast<std::size_t>(dimB)]) {
+            return std::nullopt;
+        }
+        isContracted[static_cast<std::size_t>(dimB)] = true;
+    }
+    for (std::size_t i = 0; i < b->size(); ++i) {
+        count *= isContracted[i] ? 1 : (*b)[i];
+    }
+    return count.value();
+}
+
+/// x1 [..., i], x2 [..., j], weight [o, i, j]: one multiply-add for every element of the batch and of the weight.
+Flops bilinear(const OperatorCall& call)
+{
+    const Shape* x = shapeAt(call, 0);
+    const Shape* weight = shapeAt(call, 2);
+    if (x == nullptr || weight == nullptr || x->empty() || weight->size() != 3) {
+        return std::nullopt;
+    }
+    Count count(2);
+    multiplyAll(count, Sizes(*x).first(x->size() - 1));
+    multiplyAll(count, *weight);
+    return count.value();
+}
+
+/// _trilinear(i1, i2, i3, expand1, expand2, expand3, ...): the space that all three span together.
+Flops trilinear(const OperatorCall& call)
+{
+    Shape all;
+    for (std::size_t i = 0; i < 3; ++i) {
+        const Shape* shape = shapeAt(call, i);
+        const auto expanded = integersAt(call, 3 + i);
+        if (shape == nullptr || !expanded) {
+            return std::nullopt;
+        }
+        Shape full = *shape;
+        std::vector<std::int64_t> places = *expanded;
+        std::sort(places.begin(), places.end());
+        for (const std::int64_t place : places) {
+            if (place < 0 || place > static_cast<std::int64_t>(full.size())) {
+                return std::nullopt;
+            }
+            full.insert(full.begin() + place, 1);
+        }
+        const auto joined = broadcast(all, full);
+        if (!joined) {
+            return std::nullopt;
+        }
+        all = *joined;
+    }
+    Count count(2);
+    multiplyAll(count, all);
+    return count.value();
+}
+
+/// Rows grouped over the experts, or a batch of matrices; see torch._grouped_mm.
+Flops groupedProduct(const OperatorCall& call)
+{
+    const Shape* a = shapeAt(call, 0);
+    const Shape* b = shapeAt(call, 1);
+    if (a == nullptr || b == nullptr || a->size() < 2 || b->size() < 2) {
+        return std::nullopt;
+    }
+    Count count(2);
+    multiplyAll(count, *a);
+    count *= b->back();
+    return count.value();
+}
+
+constexpr std::array kRows = {
+    FormulaRow{"aten::linear", "input weight bias", linear},
+    FormulaRow{"aten::mkldnn_linear", "self weight bias", linear},
+    FormulaRow{"aten::matmul", "self other", productOf<0, 1>},
+    FormulaRow{"aten::linalg_matmul", "self other", productOf<0, 1>},
+    FormulaRow{"aten::mm", "self mat2", productOf<0, 1>},
+    FormulaRow{"aten::bmm", "self mat2", productOf<0, 1>},
+    FormulaRow{"aten::mv", "self vec", productOf<0, 1>},
+    FormulaRow{"aten::dot", "self tensor", productOf<0, 1>},
+    FormulaRow{"aten::vdot", "self other", productOf<0, 1>},
+    FormulaRow{"aten::addmm", "self mat1 mat2", productOf<1, 2>},
+    FormulaRow{"aten::addmv", "self mat vec", productOf<1, 2>},
+    FormulaRow{"aten::baddbmm", "self batch1 batch2", productOf<1, 2>},
+    FormulaRow{"aten::addbmm", "self batch1 batch2", productOf<1, 2>},
+    FormulaRow{"aten::_addmm_activation", "self mat1 mat2", productOf<1, 2>},
+    FormulaRow{"aten::_int_mm", "self mat2", productOf<0, 1>},
+    FormulaRow{"aten::_scaled_mm", "self mat2", productOf<0, 1>},
+    FormulaRow{"aten::_grouped_mm", "self mat2", groupedProduct},
+    FormulaRow{"aten::_scaled_grouped_mm", "self mat2", groupedProduct},
+    FormulaRow{"aten::inner", "self other", inner},
+    FormulaRow{"aten::tensordot", "self other dims_self dims_other", tensordot},
+    FormulaRow{"aten::bilinear", "input1 input2 weight bias", bilinear},
+    FormulaRow{"aten::_trilinear", "i1 i2 i3 expand1 expand2 expand3", trilinear},
+};
+
+}  // namespace
+
+std::span<const FormulaRow> matmulFormulas()
+{
+    return kRows;
+}
+
+}  // namespace modulelens::graph

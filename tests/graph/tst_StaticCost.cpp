@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#include "backend/graph/StaticCost.h"
+#include "tests/support/TestMain.h"
+
+#include <QTest>
+
+using namespace modulelens::graph;
+
+namespace {
+
+SymbolicInteger size(std::int64_t value)
+{
+    return {value, {}, {}};
+}
+
+SymbolicInteger symbol(const char* expression, std::optional<std::int64_t> hint)
+{
+    return {{}, expression, hint};
+}
+
+ValueId addTensor(Graph& graph, std::vector<SymbolicInteger> sizes)
+{
+    TensorMeta meta;
+    meta.sizes = std::move(sizes);
+    graph.values.push_back({"v" + std::to_string(graph.values.size()), ValueKind::Tensor, meta, {}});
+    return static_cast<ValueId>(graph.values.size() - 1);
+}
+
+Node mm(ValueId a, ValueId b, ValueId out)
+{
+    Node node;
+    node.target = "torch.ops.aten.mm.default";
+    node.inputs = {{"self", ValueArgument{a}}, {"mat2", ValueArgument{b}}};
+    node.outputs = {ValueArgument{out}};
+    return node;
+}
+
+/// [rows, 4] @ [4, 5].
+Graph product(const SymbolicInteger& rows)
+{
+    Graph graph;
+    const ValueId a = addTensor(graph, {rows, size(4)});
+    const ValueId b = addTensor(graph, {size(4), size(5)});
+    const ValueId c = addTensor(graph, {rows, size(5)});
+    graph.nodes.push_back(mm(a, b, c));
+    return graph;
+}
+
+Argument subGraph(Graph graph)
+{
+    return GraphArgument{"body", std::make_shared<const Graph>(std::move(graph))};
+}
+
+Node higherOrder(const char* name, std::vector<Argument> inputs)
+{
+    Node node;
+    node.target = std::string("torch.ops.higher_order.") + name;
+    for (Argument& input : inputs) {
+        node.inputs.push_back({"", std::move(input)});
+    }
+    return node;
+}
+
+} // namespace
+
+class StaticCostTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void literalSizes_areCounted()
+    {
+        Program program;
+        program.graph = product(size(3));
+        const StaticCosts costs = staticCosts(program, {});
+        QCOMPARE(costs.flops, 120);
+        QCOMPARE(costs.counted, std::vector<std::string>{"aten::mm"});
+        QCOMPARE(costs.nodes[0].cost.bytesMoved.value(), 4 * (12 + 20 + 15));
+    }
+
+    void symbol_takesTheHintOfTheSample()
+    {
+        Program program;
+        program.graph = product(symbol("Mul(Integer(2), Symbol('s7', integer=True))", 6));
+        QCOMPARE(staticCosts(program, {}).flops, 240);
+    }
+
+    void givenSymbol_overridesTheHint()
+    {
+        Program program;
+        program.graph = product(symbol("Mul(Integer(2), Symbol('s7', integer=True))", 6));
+        QCOMPARE(staticCosts(program, {{"s7", 10}}).flops, 800);
+        QCOMPARE(staticCosts(program, {{"s77", 10}}).flops, 240);
+    }
+
+    void sizeWithoutValue_isUnknownAndNotZero()
+    {
+        Program program;
+        program.graph = product(symbol("u0", std::nullopt));
+        const StaticCosts costs = staticCosts(program, {});
+        QCOMPARE(costs.flops, 0);
+        QCOMPARE(costs.unknown, std::vector<std::string>{"aten::mm"});
+        QVERIFY(!costs.nodes[0].cost.bytesMoved);
+    }
+
+    void hintOfAChangedSymbol_isNotUsed()
+    {
+        Program program;
+        program.graph = product(symbol("Strange(s7)", 6));
+        QCOMPARE(staticCosts(program, {}).flops, 240);
+        QCOMPARE(staticCosts(program, {{"s7", 2}}).unknown.size(), std::size_t{1});
+    }
+
+    void cond_countsTheCostlierBranchAndSaysSo()
+    {
+        Program program;
+        program.graph.nodes.push_back(higherOrder("cond", {NoneArgument{}, subGraph(product(size(3))), subGraph(product(size(7)))}));
+        const StaticCosts costs = staticCosts(program, {});
+        QCOMPARE(costs.flops, 280);
+        QCOMPARE(costs.unknown, std::vector<std::string>{"higher_order::cond"});
+    }
+
+    void condWithEqualBranches_isKnown()
+    {
+        Program program;
+        program.graph.nodes.push_back(higherOrder("cond", {NoneArgument{}, subGraph(product(size(3))), subGraph(product(size(3)))}));
+        QCOMPARE(staticCosts(program, {}).flops, 120);
+        QVERIFY(staticCosts(program, {}).unknown.empty());
+    }
+
+    void map_countsEveryStep()
+    {
+        Program program;
+        const ValueId xs = addTensor(program.graph, {size(9), size(3), size(4)});
+        ValueListArgument list;
+        list.values = {xs};
+        program.graph.nodes.push_back(higherOrder("map_impl", {subGraph(product(size(3))), list}));
+        const StaticCosts costs = staticCosts(program, {});
+        QCOMPARE(costs.flops, 9 * 120);
+        QVERIFY(costs.unknown.empty());
+        QCOMPARE(costs.nodes[1].repeats, 9);
+    }
+
+    void whileLoop_isALowerBound()
+    {
+        Program program;
+        program.graph.nodes.push_back(higherOrder("while_loop", {subGraph(Graph{}), subGraph(product(size(3)))}));
+        QCOMPARE(staticCosts(program, {}).flops, 120);
+        QCOMPARE(staticCosts(program, {}).unknown, std::vector<std::string>{"higher_order::while_loop"});
+    }
+
+    void wrappedRegion_countsOnce()
+    {
+        Program program;
+        program.graph.nodes.push_back(
+            higherOrder("wrap_with_set_grad_enabled", {BooleanArgument{false}, subGraph(product(size(3)))}));
+        QCOMPARE(staticCosts(program, {}).flops, 120);
+        QVERIFY(staticCosts(program, {}).unknown.empty());
+    }
+
+    void overflowingTotal_doesNotWrap()
+    {
+        Program program;
+        const SymbolicInteger huge = size(std::int64_t{1} << 20);
+        for (int i = 0; i < 8; ++i) {
+            const ValueId a = addTensor(program.graph, {huge, huge});
+            program.graph.nodes.push_back(mm(a, a, a));
+        }
+        QVERIFY(staticCosts(program, {}).flops > 0);
+    }
+};
+
+ML_TEST_MAIN(StaticCostTest)
+#include "tst_StaticCost.moc"
