@@ -6,6 +6,9 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
+#include <QDir>
+#include <QFileInfo>
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -33,9 +36,16 @@ void dumpTable(SQLite::Database& database, const std::string& table, QStringList
     lines << rows;
 }
 
+/// Memory where there is some to put files in: every commit waits for the disk otherwise.
+QString temporaryTemplate() {
+    const QFileInfo memory(QStringLiteral("/dev/shm"));
+    const QString folder = memory.isDir() && memory.isWritable() ? memory.filePath() : QDir::tempPath();
+    return folder + QStringLiteral("/modulelens-registry-XXXXXX");
+}
+
 }  // namespace
 
-RegistryFixture::RegistryFixture(const std::string& name) {
+RegistryFixture::RegistryFixture(const std::string& name) : m_temporary(temporaryTemplate()) {
     m_folder = std::filesystem::path(m_temporary.path().toStdString()) / name;
     std::filesystem::create_directories(store());
     reopen();
