@@ -13,7 +13,6 @@ import logging
 import traceback
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from torch.export import Dim, ExportedProgram, ShapesCollection
 from torch.utils import _pytree as pytree
 
 from modulelens.decoding import DecodeError, ValueDecoder
+from modulelens.export_cache import PROCESS_CACHE, Exported
 from modulelens.isolation import captured_conditions, isolated_copy, seed_from
 from modulelens.json_types import JsonObject
 from modulelens.leaf_map import LeafMapError, input_pointers, output_pointers
@@ -40,33 +40,19 @@ _TORCH_FOLDER = str(Path(torch.__file__).parent)
 _OWN_FOLDER = str(Path(__file__).parent)
 
 
-@dataclass
-class _Exported:
-    """One program in memory. `exact` says that it was seen to compute its call bit for bit."""
-
-    program: ExportedProgram
-    how: str
-    sidecar: JsonObject
-    mode: tuple[Any, ...]
-    dynamic: JsonObject
-    exact: bool = False
-    digest: str = ""
-
-
 class ProgramExporter:
     """Exports from isolated copies: the live model, its buffers and the random state stay as they are."""
 
     def __init__(self, store: TensorStore, nodes: Documents, problems: Problems, dynamic_batch: bool) -> None:
         self.programs = Documents()
         self._structures = StructureKeys(nodes)
-        self._known: dict[str, _Exported] = {}
         self._store = store
         self._problems = problems
         self._dynamic_batch = dynamic_batch
 
     def export(self, record: ModuleRecord) -> None:
         """Fills the record's `programs` and `no_program` and each call's `program`. Never raises."""
-        exported: list[_Exported] = []
+        exported: list[Exported] = []
         failure: JsonObject | None = None
         for index, captured in enumerate(record.calls):
             if captured.document["exception"] is not None:
@@ -79,32 +65,37 @@ class ProgramExporter:
         if not record.programs:
             record.no_program = failure or {"reason": "no call was captured", "source": None}
 
-    def _export_call(self, record: ModuleRecord, index: int, exported: list[_Exported]) -> JsonObject | None:
+    def _export_call(self, record: ModuleRecord, index: int, exported: list[Exported]) -> JsonObject | None:
         captured = record.calls[index]
-        key = self._structures.key(record, captured)
-        known = [self._known[key]] if key in self._known else []
-        for entry in [*exported, *known]:
+        for entry in exported:
             if entry.mode == captured.mode and self._fits(record, index, entry):
-                _weightless(entry)
                 self._use(record, index, entry, exported)
                 return None
         if len(exported) >= _MAX_PROGRAMS:
             return {"reason": f"more than {_MAX_PROGRAMS} programs would be needed", "source": None}
-        found = self._ladder(record, index)
-        if not isinstance(found, _Exported):
+        key = f"{self._dynamic_batch}:{self._structures.key(record, captured)}"
+        found = self._known(record, index, key) or self._ladder(record, index)
+        if not isinstance(found, Exported):
             return found
-        with _quiet():
-            found.digest = self.programs.add(archive_program(found.program, found.sidecar))
+        if not found.content:
+            with _quiet():
+                found.content = archive_program(found.program, found.sidecar)
+        found.digest = self.programs.add(found.content)
         if found.exact:
-            self._known[key] = found
+            PROCESS_CACHE.put(key, found)
         else:
             text = f"the exported program does not reproduce the output of call {index} bit for bit"
             self._problems.add(record.name, "verify", text)
         self._use(record, index, found, exported)
         return None
 
+    def _known(self, record: ModuleRecord, index: int, key: str) -> Exported | None:
+        """Returns the program of an equal module that was called alike, if it computes this call too."""
+        entry = PROCESS_CACHE.take(key)
+        return entry if entry is not None and self._fits(record, index, entry) else None
+
     @staticmethod
-    def _use(record: ModuleRecord, index: int, entry: _Exported, exported: list[_Exported]) -> None:
+    def _use(record: ModuleRecord, index: int, entry: Exported, exported: list[Exported]) -> None:
         call = record.calls[index].document
         call["program"] = entry.digest
         if any(other.digest == entry.digest for other in exported):
@@ -113,8 +104,8 @@ class ProgramExporter:
         description = {"digest": entry.digest, "training": call["training"], "call": index}
         record.programs.append({**description, "how": entry.how, "dynamic": entry.dynamic})
 
-    def _ladder(self, record: ModuleRecord, index: int) -> _Exported | JsonObject:
-        best: _Exported | None = None
+    def _ladder(self, record: ModuleRecord, index: int) -> Exported | JsonObject:
+        best: Exported | None = None
         failure: JsonObject | None = None
         for how, dynamic in (("non_strict", True), ("non_strict", False), ("strict", False), ("draft", False)):
             if dynamic and not self._dynamic_batch:
@@ -136,7 +127,7 @@ class ProgramExporter:
                 return entry
         return best or failure or {"reason": "export gave no program", "source": None}
 
-    def _attempt(self, record: ModuleRecord, index: int, how: str, dynamic: bool) -> _Exported | None:
+    def _attempt(self, record: ModuleRecord, index: int, how: str, dynamic: bool) -> Exported | None:
         captured = record.calls[index]
         call = captured.document
         args, kwargs, _ = self._inputs(call)
@@ -164,7 +155,7 @@ class ProgramExporter:
         }
         if len(sidecar["inputs"]) != len(program.graph_signature.user_inputs):  # type: ignore[arg-type]
             raise LeafMapError("the program does not take the captured inputs one for one")
-        entry = _Exported(program, how, sidecar, captured.mode, _ranges(program))
+        entry = Exported(program, how, sidecar, captured.mode, _ranges(program))
         entry.exact = self._fits(record, index, entry)
         return entry
 
@@ -185,7 +176,7 @@ class ProgramExporter:
                 tensors[name] = decoder.decode(reference)
         return tensors
 
-    def _fits(self, record: ModuleRecord, index: int, entry: _Exported) -> bool:
+    def _fits(self, record: ModuleRecord, index: int, entry: Exported) -> bool:
         """True when the program with the captured weights gives this call's output bit for bit."""
         captured = record.calls[index]
         call = captured.document
@@ -215,11 +206,13 @@ class ProgramExporter:
             return False
         finally:
             program._constants = constants
+            if entry.content:
+                _weightless(program)
 
 
-def _weightless(entry: _Exported) -> None:
+def _weightless(program: ExportedProgram) -> None:
     """Lets go of the weights that a check has bound."""
-    entry.program._state_dict = {name: stand_in(tensor) for name, tensor in entry.program.state_dict.items()}
+    program._state_dict = {name: stand_in(tensor) for name, tensor in program.state_dict.items()}
 
 
 def _name_keywords(module: nn.Module, kwargs: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ import zipfile
 from collections import OrderedDict
 from typing import Any
 
+import pytest
 import torch
 from conftest import Capture
 from replay import replay
@@ -55,6 +56,30 @@ def test_equalLayers_shareOneProgram(capture: Capture) -> None:
     for suffix in ("", ".norm", ".linear"):
         assert len({programs[f"blocks.{number}{suffix}"] for number in range(3)}) == 1
     assert len(set(programs.values())) == 4 == len(bundle.index["programs"])
+
+
+def test_secondCapture_exportsNothingAnew(capture: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, x = Stack().eval(), torch.randn(4, 8)
+    first = capture(model, x, programs=True)
+    with torch.no_grad():
+        model.blocks[1].linear.weight.add_(1)
+    monkeypatch.setattr("torch.export.export", lambda *_, **__: pytest.fail("exported again"))
+    second = capture(model, x, programs=True)
+    assert first.index["programs"] == second.index["programs"]
+    for module in second.versions:
+        assert second.call(module)["program"] == first.call(module)["program"]
+        assert replay(second, module)
+
+
+def test_changedCodeOfTheSameStructure_isExportedAnew(capture: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, x = Stack().eval(), torch.randn(4, 8)
+    with torch.no_grad():
+        first = capture(model, x, programs=True)
+        monkeypatch.setattr("torch.nn.functional.layer_norm", lambda x, *_: x * 2)
+        second = capture(model, x, programs=True)
+    assert first.call("blocks.0.norm")["program"] != second.call("blocks.0.norm")["program"]
+    assert first.call("blocks.0.linear")["program"] == second.call("blocks.0.linear")["program"]
+    assert replay(second)
 
 
 def test_sidecar_mapsLeavesAndNamesClasses(capture: Capture) -> None:

@@ -161,6 +161,14 @@ def test_tensor_comes_back(store: TensorStore, name: str) -> None:
     assert (back.is_conj(), back.is_neg()) == (tensor.is_conj(), tensor.is_neg())
 
 
+def test_storedTensor_isReadIntoAlignedMemory(store: TensorStore) -> None:
+    encoder = ValueEncoder(store)
+    references = [encoder.encode(torch.randn(size)) for size in (1, 3, 64, 7)]
+    store.flush()
+    for reference in references:
+        assert store.bytes_of(reference["ref"]).data_ptr() % 64 == 0
+
+
 def test_expanded_dimension_isStoredOnce(store: TensorStore) -> None:
     encoded = ValueEncoder(store).encode(torch.randn(1, 5).expand(100, 5))
     assert encoded["stored_shape"] == [1, 5]
