@@ -5,6 +5,8 @@
 #include "tests/registry/BundleBuilder.h"
 #include "tests/registry/RegistryFixture.h"
 #include "tests/support/TestMain.h"
+#include "tests/support/TestPaths.h"
+#include "tests/support/ZipWriter.h"
 
 #include <nlohmann/json.hpp>
 
@@ -56,6 +58,8 @@ private slots:
     void cancelledImport_leavesNothing();
     void damagedBundle_leavesNothing();
     void folderOfBundles_stopsAtTheBadOne();
+    void goldenBundle_imports_data();
+    void goldenBundle_imports();
     void defaultFolder_followsEnvironment();
 };
 
@@ -399,6 +403,61 @@ void LocalRegistryTest::folderOfBundles_stopsAtTheBadOne() {
     QCOMPARE(report->bundles.size(), std::size_t{2});
     QCOMPARE(report->versionsNew, 5);
     QCOMPARE(fixture.registry().import(fixture.store() / "absent", {}, {}).error().code, base::ErrorCode::NotFound);
+}
+
+void LocalRegistryTest::goldenBundle_imports_data() {
+    QTest::addColumn<bool>("archived");
+    QTest::newRow("folder") << false;
+    QTest::newRow("archive") << true;
+}
+
+/// The released bundle format, as the tracer wrote it: programs, several dtypes, shared tensors.
+void LocalRegistryTest::goldenBundle_imports() {
+    QFETCH(bool, archived);
+    RegistryFixture fixture;
+    LocalRegistry& registry = fixture.registry();
+    const auto golden = capture::findBundles(base::realFileSystem(), modulelens::test::dataPath("capture/v1"));
+    QVERIFY2(golden, fixture.message(golden));
+    std::filesystem::path bundle = golden->front();
+    if (archived) {
+        std::vector<modulelens::test::ZipEntry> entries;
+        const auto files = base::realFileSystem().listFiles(bundle);
+        for (const std::string& name : *files) {
+            modulelens::test::ZipEntry entry;
+            entry.name = name;
+            entry.data = base::realFileSystem().read(bundle / name, 1 << 24).value();
+            entries.push_back(std::move(entry));
+        }
+        bundle = fixture.store() / "golden.mlens";
+        std::ofstream(bundle, std::ios::binary) << modulelens::test::makeZip(entries);
+    }
+    const auto report = registry.import(bundle, {}, {});
+    QVERIFY2(report, fixture.message(report));
+    QCOMPARE(report->versionsNew, 3);
+    QCOMPARE(report->runsNew, 2);
+    QCOMPARE(fixture.problems(), QStringList());
+    QCOMPARE(registry.search({"tag:golden attr.purpose=golden attr.version=1 is:program", 50, {}, SortKey::Name})->total, 3);
+    const VersionSummary top = registry.resolve("golden::").value();
+    QVERIFY(top.noProgramReason.empty());
+    const auto program = registry.program(top.program);
+    QVERIFY2(program, fixture.message(program));
+    QCOMPARE(base::sha256Hex(base::realFileSystem().map(program->file).value()->bytes()), top.program);
+    const auto document = registry.versionDocument(top.id);
+    QVERIFY2(document, fixture.message(document));
+    const auto tensors = registry.tensors(document->tensorDigests());
+    QVERIFY2(tensors, fixture.message(tensors));
+    // Every tensor's bytes give its digest, by the rule of the bundle format.
+    for (const auto& [name, tensor] : document->stateTensors) {
+        if (tensor.tensor.digest.empty()) {
+            continue;
+        }
+        const FileExtent& extent = tensors->at(tensor.tensor.digest);
+        const auto pack = base::realFileSystem().map(extent.file).value();
+        QCOMPARE(capture::tensorDigest(tensor.tensor.dtype, tensor.tensor.storedShape,
+                                       pack->bytes().subspan(extent.offset, extent.sizeBytes)),
+                 tensor.tensor.digest);
+    }
+    QVERIFY(registry.runOf(top.id)->has_value());
 }
 
 void LocalRegistryTest::defaultFolder_followsEnvironment() {
