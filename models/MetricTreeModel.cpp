@@ -185,6 +185,9 @@ bool MetricTreeModel::isColumnUseful(int column) const {
     if (column == ForwardColumn || column == BackwardColumn) {
         return m_view->forwardColumn() != nullptr && m_view->backwardColumn() != nullptr;
     }
+    if (column == SelfColumn || column == OfParentColumn) {
+        return m_view->isKnown();
+    }
     if (const profile::Metric* metric = metricOf(column)) {
         return metric->id != m_view->metric() && m_profile != nullptr && m_view->totalOf(metric->id, 0).has_value();
     }
