@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#include "app/cli/Commands.h"
+
+#include "backend/base/FileSystem.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <system_error>
+
+namespace modulelens::cli {
+
+namespace {
+
+bool exists(const std::filesystem::path& path)
+{
+    std::error_code ignored;
+    return std::filesystem::exists(path, ignored);
+}
+
+} // namespace
+
+CommandContext::CommandContext(const Arguments& arguments, const Interruption& interruption)
+    : m_arguments(arguments)
+    , m_interruption(interruption)
+{
+}
+
+std::filesystem::path CommandContext::registryFolder() const
+{
+    return m_arguments.has("registry") ? std::filesystem::path(m_arguments.text("registry"))
+                                       : registry::defaultRegistryFolder();
+}
+
+base::Result<std::shared_ptr<registry::LocalRegistry>> CommandContext::openRegistry(Access access)
+{
+    using Mode = registry::LocalRegistry::Mode;
+    const std::filesystem::path folder = registryFolder();
+    if (folder.empty()) {
+        return base::Error{base::ErrorCode::InvalidArgument, "the registry folder is empty", "Name one with --registry."};
+    }
+    // A tracer may have filled the inbox of a folder in which no registry was made yet.
+    const bool isThere = exists(folder / "registry.sqlite") || exists(folder / "inbox");
+    if (access == Access::Reading && !isThere) {
+        return base::Error{base::ErrorCode::NotFound, "there is no registry in '" + folder.string() + "'",
+                           "Import a bundle first (modulelens import PATH), or name another folder with --registry."};
+    }
+    auto opened = registry::LocalRegistry::open(base::realFileSystem(), folder, Mode::ReadWrite);
+    bool isWritable = opened.hasValue();
+    if (!opened && access == Access::Reading && opened.error().code == base::ErrorCode::PermissionDenied) {
+        opened = registry::LocalRegistry::open(base::realFileSystem(), folder, Mode::ReadOnly);
+    }
+    if (!opened) {
+        return opened.error();
+    }
+    std::shared_ptr<registry::LocalRegistry> registry = *std::move(opened);
+    if (isWritable && exists(folder / "inbox")) {
+        const base::Result<registry::ImportReport> report = registry->importInbox(stop(), {});
+        if (!report) {
+            warn("The inbox was not imported: " + report.error().message);
+        } else {
+            for (const std::string& warning : report->warnings) {
+                warn(warning);
+            }
+        }
+    }
+    return registry;
+}
+
+base::Result<operations::OperationContext> CommandContext::operationContext() const
+{
+    const base::Result<std::optional<std::chrono::milliseconds>> timeout = m_arguments.timeout();
+    if (!timeout) {
+        return timeout.error();
+    }
+    operations::OperationContext context;
+    context.stop = stop();
+    context.timeout = *timeout;
+    if (::isatty(STDERR_FILENO) != 0) {
+        context.progress = [](const protocol::Progress& progress) {
+            const std::string share =
+                progress.total > 0 ? ' ' + std::to_string(progress.done) + '/' + std::to_string(progress.total) : "";
+            std::fprintf(stderr, "\r\033[K%s%s", progress.stage.c_str(), share.c_str());
+            if (progress.total > 0 && progress.done >= progress.total) {
+                std::fputs("\r\033[K", stderr);
+            }
+        };
+    }
+    return context;
+}
+
+base::Result<operations::RunSettings> CommandContext::runSettings() const
+{
+    constexpr int kMostThreads = 4096;
+    operations::RunSettings settings;
+    if (m_arguments.has("device")) {
+        settings.device = m_arguments.text("device");
+    }
+    const base::Result<std::optional<int>> threads = m_arguments.integer("threads", 1, kMostThreads);
+    if (!threads) {
+        return threads.error();
+    }
+    settings.threads = *threads;
+    const base::Result<std::optional<int>> call = m_arguments.integer("call", 0);
+    if (!call) {
+        return call.error();
+    }
+    settings.call = call->value_or(0);
+    return settings;
+}
+
+} // namespace modulelens::cli

@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "app/cli/Arguments.h"
+#include "app/cli/Interruption.h"
+#include "app/cli/Output.h"
+#include "backend/base/Result.h"
+#include "backend/operations/Operations.h"
+#include "backend/registry/Registry.h"
+
+#include <memory>
+#include <string>
+
+namespace modulelens::cli {
+
+/// Whether a command may change the registry. Reading commands still import what waits in the inbox and store results,
+/// when they can.
+enum class Access { Reading, Writing };
+
+/// What a command works with. Confined to its thread.
+class CommandContext {
+public:
+    CommandContext(const Arguments& arguments, const Interruption& interruption);
+
+    [[nodiscard]] const Arguments& arguments() const { return m_arguments; }
+    [[nodiscard]] std::stop_token stop() const { return m_interruption.token(); }
+    /// --registry, else MODULELENS_REGISTRY, else the user's data folder.
+    [[nodiscard]] std::filesystem::path registryFolder() const;
+
+    /// Opens the registry and imports its inbox; what went wrong there is a warning. NotFound: reading, and nothing is
+    /// there. PermissionDenied: writing, and it cannot be written.
+    [[nodiscard]] base::Result<std::shared_ptr<registry::LocalRegistry>> openRegistry(Access access);
+
+    /// Progress and log go to standard error when that is a terminal.
+    [[nodiscard]] base::Result<operations::OperationContext> operationContext() const;
+    /// --device, --threads and --call.
+    [[nodiscard]] base::Result<operations::RunSettings> runSettings() const;
+
+    /// Shown on standard error, or in the envelope.
+    void warn(std::string warning) { m_warnings.push_back(std::move(warning)); }
+    [[nodiscard]] const std::vector<std::string>& warnings() const { return m_warnings; }
+
+private:
+    const Arguments& m_arguments;
+    const Interruption& m_interruption;
+    std::vector<std::string> m_warnings;
+};
+
+using Command = base::Result<Answer> (*)(CommandContext& context);
+
+[[nodiscard]] base::Result<Answer> importBundles(CommandContext& context);
+[[nodiscard]] base::Result<Answer> search(CommandContext& context);
+[[nodiscard]] base::Result<Answer> show(CommandContext& context);
+[[nodiscard]] base::Result<Answer> tree(CommandContext& context);
+[[nodiscard]] base::Result<Answer> rebuild(CommandContext& context);
+[[nodiscard]] base::Result<Answer> validate(CommandContext& context);
+[[nodiscard]] base::Result<Answer> profileVersion(CommandContext& context);
+[[nodiscard]] base::Result<Answer> tag(CommandContext& context);
+[[nodiscard]] base::Result<Answer> deleteVersions(CommandContext& context);
+[[nodiscard]] base::Result<Answer> openExplorer(CommandContext& context);
+
+/// Runs the program: reads `words`, runs the verb, prints. Returns the exit code.
+[[nodiscard]] int runCommandLine(const std::vector<std::string>& words);
+
+} // namespace modulelens::cli

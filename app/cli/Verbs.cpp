@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#include "app/cli/Arguments.h"
+
+#include <algorithm>
+
+namespace modulelens::cli {
+
+namespace {
+
+constexpr std::size_t kAny = 1'000'000;
+
+const std::vector<OptionSpec> kCommon = {
+    {"registry", "DIR", "registry folder (default: MODULELENS_REGISTRY, else the user's data folder)"},
+    {"json", "", "one JSON document on standard output"},
+    {"timeout", "SECONDS", "end with exit code 8 after this time"},
+    {"help", "", "show this text"},
+    {"version", "", "show the version of the program"},
+};
+
+const std::vector<OptionSpec> kRun = {
+    {"call", "N", "which captured call, from 0"},
+    {"device", "DEVICE", "cpu, cuda:0, ... (default: cpu)"},
+    {"threads", "N", "intra-op threads"},
+};
+
+std::vector<OptionSpec> with(const std::vector<OptionSpec>& base, std::vector<OptionSpec> more)
+{
+    more.insert(more.end(), base.begin(), base.end());
+    return more;
+}
+
+std::vector<VerbSpec> makeVerbs()
+{
+    return {
+        {"import", "PATH...", 1, kAny, "Add capture bundles: a bundle folder, a .mlens file, or a folder of bundles.", kCommon},
+        {"search", "[QUERY...]", 0, kAny, "List versions; see docs/cli.md for the query language.",
+         with(kCommon,
+              {{"limit", "N", "versions on a page, 1 to 1000 (default: 50)"},
+               {"cursor", "C", "next_cursor of the page before"},
+               {"sort", "KEY", "newest, name, parameters or latency (default: newest)"}})},
+        {"show", "VERSION", 1, 1, "What a version holds.",
+         with(kCommon,
+              {{"tensors", "", "statistics of the inputs and outputs of a call"},
+               {"source", "", "the source of its class"},
+               {"call", "N", "which captured call, from 0"}})},
+        {"tree", "VERSION", 1, 1, "Its module hierarchy with FLOPs, parameters and the time in the traced run.",
+         with(kCommon,
+              {{"depth", "N", "levels below the module"}, {"operators", "", "operators too, not only modules"}})},
+        {"rebuild", "VERSION", 1, 1, "Load its program and weights and run it once on the captured inputs.",
+         with(kCommon, kRun)},
+        {"validate", "VERSION...", 0, kAny, "Run on the captured inputs and compare with the captured outputs.",
+         with(with(kCommon, kRun), {{"query", "QUERY", "all versions that the query finds, in one worker"}})},
+        {"profile", "VERSION", 1, 1, "Measure time, FLOPs and memory by module and operator.",
+         with(with(kCommon, kRun), {{"all", "", "all scopes, not only the 50 heaviest"}})},
+        {"tag", "ACTION VERSION NAME...", 3, kAny,
+         "Label a version. ACTION: add, remove (tags), alias, unalias, set (KEY=VALUE), unset (attributes).", kCommon},
+        {"delete", "VERSION...", 1, kAny, "Move versions to the registry's trash.",
+         with(kCommon, {{"dry-run", "", "only say what would be deleted"}})},
+        {"open", "[VERSION]", 0, 1, "Start the explorer, on a version if one is given.", kCommon},
+    };
+}
+
+std::string padded(std::string text, std::size_t width)
+{
+    text.resize(std::max(text.size(), width), ' ');
+    return text;
+}
+
+constexpr const char* kExitCodes = R"(Exit codes:
+  0 ok                     7 worker, library or device missing    12 consent needed
+  1 internal fault         8 time limit reached                   13 network or sign-in
+  2 usage, already exists  9 corrupt or unsupported input         14 regression
+  3 not found             10 storage full or not permitted       130 cancelled
+  4 validation mismatch   11 worker died, out of memory
+
+VERSION is MODEL::MODULE@vN, MODEL::MODULE@ALIAS, MODEL::MODULE (the latest), or a version's id.
+)";
+
+} // namespace
+
+const std::vector<VerbSpec>& verbs()
+{
+    static const std::vector<VerbSpec> table = makeVerbs();
+    return table;
+}
+
+const std::vector<OptionSpec>& commonOptions()
+{
+    return kCommon;
+}
+
+std::string helpText(const VerbSpec* verb)
+{
+    constexpr std::size_t kNameWidth = 12;
+    constexpr std::size_t kOptionWidth = 20;
+    std::string text;
+    const std::vector<OptionSpec>* options = &kCommon;
+    if (verb == nullptr) {
+        text = "Usage: modulelens VERB [ARGUMENTS] [OPTIONS]\n\nVerbs:\n";
+        for (const VerbSpec& each : verbs()) {
+            text += "  " + padded(std::string(each.name), kNameWidth) + std::string(each.help) + '\n';
+        }
+        text += "\nmodulelens VERB --help shows the options of a verb.\n";
+    } else {
+        text = "Usage: modulelens " + std::string(verb->name) + ' ' + std::string(verb->positionals) + " [OPTIONS]\n\n"
+            + std::string(verb->help) + '\n';
+        options = &verb->options;
+    }
+    text += "\nOptions:\n";
+    for (const OptionSpec& option : *options) {
+        const std::string name = "--" + std::string(option.name)
+            + (option.value.empty() ? std::string() : ' ' + std::string(option.value));
+        text += "  " + padded(name, kOptionWidth) + std::string(option.help) + '\n';
+    }
+    return text + '\n' + kExitCodes;
+}
+
+} // namespace modulelens::cli
