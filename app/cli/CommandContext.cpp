@@ -13,8 +13,7 @@ namespace modulelens::cli {
 
 namespace {
 
-bool exists(const std::filesystem::path& path)
-{
+bool isPresent(const std::filesystem::path& path) {
     std::error_code ignored;
     return std::filesystem::exists(path, ignored);
 }
@@ -22,32 +21,27 @@ bool exists(const std::filesystem::path& path)
 } // namespace
 
 CommandContext::CommandContext(const Arguments& arguments, const Interruption& interruption)
-    : m_arguments(arguments)
-    , m_interruption(interruption)
-{
-}
+    : m_arguments(arguments), m_interruption(interruption) {}
 
-std::filesystem::path CommandContext::registryFolder() const
-{
+std::filesystem::path CommandContext::registryFolder() const {
     return m_arguments.has("registry") ? std::filesystem::path(m_arguments.text("registry"))
                                        : registry::defaultRegistryFolder();
 }
 
-base::Result<std::shared_ptr<registry::LocalRegistry>> CommandContext::openRegistry(Access access)
-{
+base::Result<std::shared_ptr<registry::LocalRegistry>> CommandContext::openRegistry(Access access) {
     using Mode = registry::LocalRegistry::Mode;
     const std::filesystem::path folder = registryFolder();
     if (folder.empty()) {
         return base::Error{base::ErrorCode::InvalidArgument, "the registry folder is empty", "Name one with --registry."};
     }
     // A tracer may have filled the inbox of a folder in which no registry was made yet.
-    const bool isThere = exists(folder / "registry.sqlite") || exists(folder / "inbox");
+    const bool isThere = isPresent(folder / "registry.sqlite") || isPresent(folder / "inbox");
     if (access == Access::Reading && !isThere) {
         return base::Error{base::ErrorCode::NotFound, "there is no registry in '" + folder.string() + "'",
                            "Import a bundle first (modulelens import PATH), or name another folder with --registry."};
     }
     auto opened = registry::LocalRegistry::open(base::realFileSystem(), folder, Mode::ReadWrite);
-    bool isWritable = opened.hasValue();
+    const bool isWritable = opened.hasValue();
     if (!opened && access == Access::Reading && opened.error().code == base::ErrorCode::PermissionDenied) {
         opened = registry::LocalRegistry::open(base::realFileSystem(), folder, Mode::ReadOnly);
     }
@@ -55,7 +49,7 @@ base::Result<std::shared_ptr<registry::LocalRegistry>> CommandContext::openRegis
         return opened.error();
     }
     std::shared_ptr<registry::LocalRegistry> registry = *std::move(opened);
-    if (isWritable && exists(folder / "inbox")) {
+    if (isWritable && isPresent(folder / "inbox")) {
         const base::Result<registry::ImportReport> report = registry->importInbox(stop(), {});
         if (!report) {
             warn("The inbox was not imported: " + report.error().message);
@@ -68,8 +62,7 @@ base::Result<std::shared_ptr<registry::LocalRegistry>> CommandContext::openRegis
     return registry;
 }
 
-base::Result<operations::OperationContext> CommandContext::operationContext() const
-{
+base::Result<operations::OperationContext> CommandContext::operationContext() const {
     const base::Result<std::optional<std::chrono::milliseconds>> timeout = m_arguments.timeout();
     if (!timeout) {
         return timeout.error();
@@ -90,8 +83,7 @@ base::Result<operations::OperationContext> CommandContext::operationContext() co
     return context;
 }
 
-base::Result<operations::RunSettings> CommandContext::runSettings() const
-{
+base::Result<operations::RunSettings> CommandContext::runSettings() const {
     constexpr int kMostThreads = 4096;
     operations::RunSettings settings;
     if (m_arguments.has("device")) {

@@ -116,7 +116,7 @@ ordered_json versionDocument(const registry::VersionSummary& version) {
             {"device", version.device},
             {"torch", version.torchVersion},
             {"parameter_bytes", version.parameterBytes},
-            {"calls", version.callCount},
+            {"call_count", version.callCount},
             {"verdict", textOrNull(version.verdict)},
             {"exact", version.verdict.empty() ? ordered_json() : ordered_json(version.exact)},
             {"latency_ns", orNull(version.latencyNs)}};

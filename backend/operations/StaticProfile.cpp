@@ -90,6 +90,49 @@ std::vector<TracedCall> tracedCalls(const capture::RunRecord& run, const capture
     return traced;
 }
 
+/// A shared module is traced under its first name, while a program may call it by another one.
+class ModuleNames {
+public:
+    ModuleNames(const capture::VersionDocument& version, const std::vector<TracedCall>& traced) {
+        for (const TracedCall& call : traced) {
+            m_traced.insert(call.path);
+        }
+        std::map<std::int64_t, std::vector<std::string>> namesByObject;
+        for (const auto& [name, state] : version.stateTensors) {
+            if (state.tensor.object) {
+                namesByObject[*state.tensor.object].push_back(name);
+            }
+        }
+        for (const auto& [object, names] : namesByObject) {
+            for (const std::string& name : names) {
+                const auto same = std::find_if(names.begin(), names.end(), [&](const std::string& other) {
+                    return lastSegment(other) == lastSegment(name) && m_traced.contains(std::string(parentPath(other)));
+                });
+                if (same != names.end()) {
+                    m_byState.emplace(parentPath(name), parentPath(*same));
+                }
+            }
+        }
+    }
+
+    /// The traced name of the module that `path` names; `path` itself when nothing better is known.
+    [[nodiscard]] std::string traced(const std::string& path) const {
+        if (path.empty() || m_traced.contains(path)) {
+            return path;
+        }
+        if (const auto found = m_byState.find(path); found != m_byState.end()) {
+            return found->second;
+        }
+        const std::string above = traced(std::string(parentPath(path)));
+        const std::string candidate = (above.empty() ? std::string() : above + '.') + std::string(lastSegment(path));
+        return m_traced.contains(candidate) ? candidate : path;
+    }
+
+private:
+    std::set<std::string> m_traced;
+    std::map<std::string, std::string> m_byState;
+};
+
 /// Adds scopes in the order in which execution reaches them.
 class StaticTree {
 public:
@@ -102,6 +145,7 @@ public:
         m_paths.emplace(m_root, "");
         if (program != nullptr) {
             m_programHandles.assign(program->scopes.size(), -1);
+            numberProgramCalls();
             if (!m_programHandles.empty()) {
                 m_programHandles[0] = m_root;
             }
@@ -125,7 +169,7 @@ public:
             return handle;
         }
         const graph::Scope& scope = m_program->scopes[static_cast<std::size_t>(index)];
-        const auto traced = m_tracedByKey.find({scope.path, scope.call});
+        const auto traced = m_tracedByKey.find(m_programKeys[static_cast<std::size_t>(index)]);
         if (traced != m_tracedByKey.end()) {
             addTracedUpTo(traced->second);
             handle = m_traced[traced->second].handle;
@@ -184,7 +228,8 @@ public:
         for (const auto& [name, state] : version.stateTensors) {
             const bool isNew = !state.tensor.storage || seen.insert(*state.tensor.storage).second;
             if (!state.isBuffer && isNew) {
-                m_builder.addSelf(owner(parentPath(name)), "parameters", Direction::Forward, state.tensor.viewBytes());
+                m_builder.addSelf(owner(m_names.traced(std::string(parentPath(name)))), "parameters", Direction::Forward,
+                                  state.tensor.viewBytes());
             }
         }
     }
@@ -200,6 +245,22 @@ public:
     profile::ProfileBuilder& builder() { return m_builder; }
 
 private:
+    /// Which traced call each module call of the program is. Calls by several names of one module count together, in
+    /// the order of the program.
+    void numberProgramCalls() {
+        std::map<std::string, std::set<std::string>> spellings;
+        for (const graph::Scope& scope : m_program->scopes) {
+            m_programKeys.emplace_back(m_names.traced(scope.path), scope.call);
+            spellings[m_programKeys.back().first].insert(scope.path);
+        }
+        std::map<std::string, int> counts;
+        for (CallKey& key : m_programKeys) {
+            if (spellings[key.first].size() > 1) {
+                key.second = counts[key.first]++;
+            }
+        }
+    }
+
     void addTracedUpTo(std::size_t last) {
         for (; m_nextTraced <= last; ++m_nextTraced) {
             TracedCall& traced = m_traced[m_nextTraced];
@@ -251,7 +312,9 @@ private:
 
     const graph::Program* m_program;
     profile::ProfileBuilder m_builder;
+    ModuleNames m_names;
     std::vector<TracedCall> m_traced;
+    std::vector<CallKey> m_programKeys;
     std::map<CallKey, std::size_t> m_tracedByKey;
     std::size_t m_nextTraced = 0;
     int m_root = 0;
