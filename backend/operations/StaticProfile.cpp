@@ -137,7 +137,7 @@ private:
 class StaticTree {
 public:
     StaticTree(const capture::VersionDocument& version, const graph::Program* program, std::vector<TracedCall> traced)
-        : m_program(program), m_traced(std::move(traced)) {
+        : m_program(program), m_names(version, traced), m_traced(std::move(traced)) {
         const std::string className = dottedClass(version.className);
         m_root = m_builder.addScope(-1, ScopeKind::Module, lastSegment(className), "", className, 0);
         m_firstByPath.emplace("", m_root);
