@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 #include <atomic>
+#include <future>
 #include <memory>
 #include <set>
 
@@ -41,8 +42,10 @@ public:
                 return base::Error{base::ErrorCode::Cancelled, "The import was cancelled.", ""};
             }
             const std::span<const std::byte> slice = bytes.first(std::min(bytes.size(), kSliceBytes));
-            m_digest.update(slice);
+            // Hashing and writing take about as long as one another, so they go side by side.
+            const std::future<void> hashed = std::async(std::launch::async, [&] { m_digest.update(slice); });
             base::Result<void> written = m_inner->append(slice);
+            hashed.wait();
             if (!written) {
                 return written;
             }

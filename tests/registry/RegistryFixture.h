@@ -4,7 +4,7 @@
 
 #include "backend/base/FileSystem.h"
 #include "backend/registry/Registry.h"
-#include "tests/registry/BundleBuilder.h"
+#include "tests/support/BundleBuilder.h"
 
 #include <QStringList>
 #include <QTemporaryDir>

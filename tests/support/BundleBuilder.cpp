@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The ModuleLens authors
 // SPDX-License-Identifier: MIT
-#include "tests/registry/BundleBuilder.h"
+#include "tests/support/BundleBuilder.h"
 
 #include "backend/base/Digest.h"
 #include "backend/base/FileSystem.h"
