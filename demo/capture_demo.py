@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # waiting threads leave a busy machine to others
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend" / "python"))
 
 import torch

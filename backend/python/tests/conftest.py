@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # before torch: waiting threads leave a busy machine to others
 
 import pytest
 import torch
