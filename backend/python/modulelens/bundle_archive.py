@@ -13,6 +13,7 @@ from pathlib import Path
 _ALIGNMENT = 64
 _LOCAL_HEADER = 30
 _PADDING_ID = 0x4D4C
+_WIDE_SIZES = 20  # what zipfile adds to the header of a member near or above 2 GiB
 _TIME = (1980, 1, 1, 0, 0, 0)
 _SUFFIX = ".mlens"
 
@@ -37,7 +38,8 @@ def pack_bundle(bundle: str | Path, archive: str | Path | None = None) -> Path:
                 member = zipfile.ZipInfo(name, _TIME)
                 member.external_attr = 0o644 << 16
                 member.file_size = path.stat().st_size
-                member.extra = _padding(file.tell() + _LOCAL_HEADER + len(name.encode("utf-8")))
+                wide = _WIDE_SIZES if member.file_size * 1.05 > zipfile.ZIP64_LIMIT else 0
+                member.extra = _padding(file.tell() + _LOCAL_HEADER + len(name.encode("utf-8")) + wide)
                 with path.open("rb") as source, packed.open(member, "w") as destination:
                     shutil.copyfileobj(source, destination, 1 << 20)
             packed.close()

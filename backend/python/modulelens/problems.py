@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 
 from modulelens.json_types import JsonObject
@@ -27,4 +28,5 @@ class Problems:
         if not self._warned:
             self._warned = True
             text = f"modulelens could not do everything in module '{module}' ({stage}): {message[:300]}"
-            warnings.warn(text, RuntimeWarning, stacklevel=2)
+            with contextlib.suppress(Warning):  # where warnings are errors, they still must not reach the model
+                warnings.warn(text, RuntimeWarning, stacklevel=2)

@@ -25,7 +25,7 @@ from modulelens.record import CapturedCall, ModuleRecord, Run
 from modulelens.references import qualified_name
 from modulelens.state import changed, parameter_size, state_references
 from modulelens.tensor_store import ShapeSink, TensorStore, dtype_name
-from modulelens.values import Scope, ValueEncoder, tensors_in
+from modulelens.values import Scope, ValueEncoder, gap, tensors_in
 
 
 @dataclass
@@ -76,16 +76,17 @@ class Recorder:
     def begin(self, named: NamedModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Notes that a module call begins, and snapshots what it is given when its tensors are kept."""
         entered = time.perf_counter_ns()
+        frame = None
         with self._lock, _undisturbed():
-            frame = self._open_frame(named, entered)
             try:
+                frame = self._open_frame(named, entered)
                 self._begin(frame, args, kwargs)
             except Exception as error:
-                frame.captured = None
                 self._problems.add(named.name, "begin", error)
         self._thread.overhead += time.perf_counter_ns() - entered
-        frame.begun = time.perf_counter_ns() - self._thread.overhead
-        frame.entry["start_ns"] = max(frame.begun - self._run_started, 0)
+        if frame is not None:
+            frame.begun = time.perf_counter_ns() - self._thread.overhead
+            frame.entry["start_ns"] = max(frame.begun - self._run_started, 0)
 
     def end(self, named: NamedModule, output: Any) -> None:
         """Notes that a module call has returned or raised, and snapshots what it gave."""
@@ -99,6 +100,8 @@ class Recorder:
                     self._end(frame, output, _raised(frame.outer_error, output))
                 except Exception as error:
                     self._problems.add(named.name, "end", error)
+                    if frame.captured is not None:
+                        frame.captured.document["output"] = gap(output, f"{type(error).__name__}: {error}")
                 self._leave_run(frame, finished)
         self._thread.overhead += time.perf_counter_ns() - entered
 

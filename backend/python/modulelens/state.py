@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from modulelens.json_types import JsonObject
 from modulelens.values import Scope, ValueEncoder
@@ -43,7 +44,7 @@ def parameter_size(parameters: Iterator[torch.Tensor]) -> tuple[int, int]:
     odd_count = 0
     seen: set[int] = set()
     for parameter in parameters:
-        if id(parameter) in seen or parameter.numel() == 0:
+        if id(parameter) in seen or is_lazy(parameter) or parameter.numel() == 0:
             continue
         seen.add(id(parameter))
         item = parameter.element_size()

@@ -17,6 +17,7 @@ import pytest
 import torch
 from bundle_check import check_bundle
 from conftest import Capture
+from replay import replay
 from safetensors import safe_open
 from torch import nn
 
@@ -80,7 +81,11 @@ def test_noFile_holdsAPickle(capture: Capture) -> None:
         assert not any(content.startswith((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")) for content in contents)
 
 
-def test_packedBundle_isStoredAndAligned(capture: Capture, tmp_path: Path) -> None:
+@pytest.mark.parametrize("limit", [zipfile.ZIP64_LIMIT, 2000])
+def test_packedBundle_isStoredAndAligned(
+    capture: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", limit)
     bundle = capture(small(), torch.randn(2, 5), programs=True)
     packed = pack_bundle(bundle.folder)
     assert packed == bundle.folder.with_name(bundle.folder.name + ".mlens")
@@ -146,6 +151,27 @@ def test_errorInsideTheTracer_neverReachesTheModel(tmp_path: Path, monkeypatch: 
     assert len(caught) == 1 and "no space left" in str(caught[0].message)
     assert {problem["stage"] for problem in tracer.problems} == {"begin"}
     assert tracer.bundle is not None and check_bundle(tracer.bundle).runs[0]["calls"][0]["module"] == ""
+
+
+def test_warningsAsErrors_neverReachTheModel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise OSError("broken")
+
+    monkeypatch.setattr("modulelens.recorder.parameter_size", broken)
+    model = small()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with ModuleTracer(model, tmp_path, "m", programs=False) as tracer:
+            assert model(torch.randn(2, 5)).shape == (2, 3)
+    assert {problem["message"] for problem in tracer.problems} >= {"OSError: broken"}
+
+
+def test_lazyModule_isCapturedOnceItHasAShape(capture: Capture) -> None:
+    model = nn.Sequential(nn.LazyLinear(3), nn.ReLU())
+    bundle = capture(model, torch.randn(2, 5), programs=True)
+    assert bundle.versions["0"]["state"]["tensors"]["weight"]["shape"] == [3, 5]
+    assert bundle.versions[""]["state"]["tensors"]["0.weight"]["$t"] == "gap"
+    assert replay(bundle, "0")
 
 
 def test_fullDiskAtTheEnd_leavesNothingBehind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
