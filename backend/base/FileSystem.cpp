@@ -215,8 +215,8 @@ public:
     Result<std::uint64_t> sizeBytes(const fs::path& path) override
     {
         struct stat status = {};
-        if (::lstat(path.c_str(), &status) != 0) {
-            return errorFromErrno(errno, "look at", path);
+        if (::stat(path.c_str(), &status) != 0) {
+            return errorFromErrno(errno, "open", path);
         }
         if (!S_ISREG(status.st_mode)) {
             return notRegularFile(path);

@@ -56,7 +56,7 @@ public:
     [[nodiscard]] virtual Result<void> rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
     /// Not an error when `path` is absent. A folder is removed with all it holds.
     [[nodiscard]] virtual Result<void> remove(const std::filesystem::path& path) = 0;
-    /// Size of the regular file `path`.
+    /// Size of the regular file `path`; InvalidArgument when it is a folder or a special file.
     [[nodiscard]] virtual Result<std::uint64_t> sizeBytes(const std::filesystem::path& path) = 0;
     /// Creates `path` and its parents; not an error when present.
     [[nodiscard]] virtual Result<void> createDirectories(const std::filesystem::path& path) = 0;

@@ -27,6 +27,7 @@ constexpr std::uint64_t kMaximumComment = 0xffff;
 constexpr std::uint16_t kFlagEncrypted = 1U << 0U;
 constexpr std::uint16_t kFlagDataDescriptor = 1U << 3U;
 constexpr std::uint16_t kExtraZip64 = 1;
+constexpr std::uint16_t kExtraPadding = 0x4d4c;
 constexpr std::uint32_t kIn64 = 0xffffffff;
 
 /// Bounds-checked little-endian reads. A read outside the bytes yields 0, which no signature matches. Confined to its thread.
@@ -134,7 +135,93 @@ public:
         return members;
     }
 
+    /// Requires: read() succeeded.
+    [[nodiscard]] Result<void> checkEveryByteIsExplained() const
+    {
+        const auto directory = findDirectory();
+        if (!directory) {
+            return directory.error();
+        }
+        std::vector<Extent> extents;
+        std::uint64_t position = directory->offset;
+        const std::uint64_t end = directory->offset + directory->sizeBytes;
+        const std::uint64_t first = position;
+        while (position < end) {
+            const std::uint64_t record = position;
+            const auto entry = centralEntry(position, end);
+            if (!entry) {
+                return entry.error();
+            }
+            if (auto located = locate(*entry, extents); !located) {
+                return located.error();
+            }
+            if (!looksLike(record, first) || !hasOnlyKnownFields(record, *entry)) {
+                return corrupt("describes the member '" + entry->name + "' in an unusual way");
+            }
+        }
+        extents.push_back({directory->offset, end});
+        std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
+        std::uint64_t explained = 0;
+        for (const Extent& extent : extents) {
+            if (extent.begin != explained) {
+                return corrupt("holds bytes that belong to no member");
+            }
+            explained = extent.end;
+        }
+        return {};
+    }
+
 private:
+    /// Versions, flags, method, time, date, comment, disk and attributes of two records of the directory are equal.
+    [[nodiscard]] bool looksLike(std::uint64_t record, std::uint64_t other) const
+    {
+        return m_bytes.u64(record + 4) == m_bytes.u64(other + 4) && m_bytes.u16(record + 12) == m_bytes.u16(other + 12) &&
+               m_bytes.u16(record + 14) == m_bytes.u16(other + 14) && m_bytes.u64(record + 32) == m_bytes.u64(other + 32) &&
+               m_bytes.u16(record + 40) == m_bytes.u16(other + 40) && m_bytes.u16(record + 32) == 0;
+    }
+
+    /// The local header's version is the record's, and the extra fields of both hold padding and 64-bit sizes only.
+    [[nodiscard]] bool hasOnlyKnownFields(std::uint64_t record, const CentralEntry& entry) const
+    {
+        const std::uint64_t header = entry.headerOffset;
+        const std::uint64_t central = record + kCentralSize + m_bytes.u16(record + 28);
+        const std::uint64_t local = header + kLocalSize + m_bytes.u16(header + 26);
+        std::uint64_t wide = 0;
+        for (const std::uint64_t field : {record + 20, record + 24, record + 42}) {
+            wide += m_bytes.u32(field) == kIn64 ? 8 : 0;
+        }
+        const bool isLocalWide = m_bytes.u32(header + 18) == kIn64 && m_bytes.u32(header + 22) == kIn64;
+        return m_bytes.u16(header + 4) == m_bytes.u16(record + 6) &&
+               fieldsAreKnown(central, m_bytes.u16(record + 30), wide, nullptr) &&
+               fieldsAreKnown(local, m_bytes.u16(header + 28), isLocalWide ? 16 : 0, &entry);
+    }
+
+    /// Fields of zeros, and at most one with `wideBytes` bytes of 64-bit numbers, which are both the size of `sized`.
+    [[nodiscard]] bool fieldsAreKnown(std::uint64_t extra, std::uint64_t size, std::uint64_t wideBytes,
+                                      const CentralEntry* sized) const
+    {
+        const std::uint64_t end = extra + size;
+        while (extra != end) {
+            const std::uint64_t fieldSize = end - extra < 4 ? size : m_bytes.u16(extra + 2);
+            if (fieldSize > end - extra - 4) {
+                return false;
+            }
+            const std::uint64_t content = extra + 4;
+            if (m_bytes.u16(extra) == kExtraZip64) {
+                const bool hasSizes = sized == nullptr || (m_bytes.u64(content) == sized->size && m_bytes.u64(content + 8) == sized->size);
+                if (fieldSize != wideBytes || fieldSize == 0 || !hasSizes) {
+                    return false;
+                }
+                wideBytes = 0;
+            } else if (m_bytes.u16(extra) != kExtraPadding ||
+                       m_bytes.text(content, fieldSize).find_first_not_of('\0') != std::string::npos) {
+                return false;
+            }
+            extra = content + fieldSize;
+        }
+        return wideBytes == 0;
+    }
+
     [[nodiscard]] Error corrupt(const std::string& what) const
     {
         return {ErrorCode::Corrupt, "the archive '" + m_displayName + "' " + what,
@@ -324,6 +411,12 @@ Result<ZipReader> ZipReader::open(std::shared_ptr<const MappedFile> file, const 
         reader.m_members = std::move(*members);
         return reader;
     });
+}
+
+Result<void> ZipReader::checkEveryByteIsExplained() const
+{
+    return guarded("checking the archive '" + m_displayName + "'",
+                   [&] { return DirectoryReader(m_file->bytes(), m_displayName).checkEveryByteIsExplained(); });
 }
 
 Result<std::span<const std::byte>> ZipReader::bytes(const std::string& name) const

@@ -15,8 +15,11 @@ base::Result<BundleFiles> BundleFiles::open(base::FileSystem& files, const std::
     BundleFiles bundle;
     bundle.m_files = &files;
     bundle.m_path = path;
-    std::error_code code;
-    if (std::filesystem::is_directory(path, code)) {
+    const auto asFile = files.sizeBytes(path);
+    if (!asFile && asFile.error().code != base::ErrorCode::InvalidArgument) {
+        return asFile.error();
+    }
+    if (!asFile) {
         const auto names = files.listFiles(path);
         if (!names) {
             return names.error();
@@ -37,6 +40,10 @@ base::Result<BundleFiles> BundleFiles::open(base::FileSystem& files, const std::
     auto archive = base::ZipReader::open(*file, path.filename().string());
     if (!archive) {
         return archive.error();
+    }
+    const auto explained = archive->checkEveryByteIsExplained();
+    if (!explained) {
+        return explained.error();
     }
     for (const auto& [name, member] : archive->members()) {
         bundle.m_sizes.emplace(name, member.sizeBytes);
