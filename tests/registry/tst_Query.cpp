@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "backend/registry/Query.h"
 #include "backend/registry/Registry.h"
-#include "tests/support/BundleBuilder.h"
 #include "tests/registry/RegistryFixture.h"
+#include "tests/support/BundleBuilder.h"
 #include "tests/support/TestMain.h"
 
 #include <QTest>

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The ModuleLens authors
 // SPDX-License-Identifier: MIT
 #include "backend/registry/Registry.h"
-#include "tests/support/BundleBuilder.h"
 #include "tests/registry/RegistryFixture.h"
+#include "tests/support/BundleBuilder.h"
 #include "tests/support/TestMain.h"
 
 #include <QTest>
