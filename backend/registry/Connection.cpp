@@ -67,7 +67,7 @@ base::Error errorFromSqlite(const SQLite::Exception& exception, const std::files
             break;
     }
     return {base::ErrorCode::Internal, "The registry " + folder + " failed: " + exception.what() + ".",
-            "Check the disk, and run `modulelens registry verify`."};
+            "Check the disk that it lies on."};
 }
 
 Connection::Connection(const std::string& uri, int flags) : m_database(uri, flags, kBusyTimeoutMs) {

@@ -10,7 +10,7 @@ namespace modulelens::registry {
 
 namespace {
 
-constexpr std::string_view kIsLatest = "EXISTS (SELECT 1 FROM collection AS c WHERE c.id = v.collection AND c.latest = v.id)";
+constexpr std::string_view kIsLatest = "v.id IN (SELECT latest FROM collection WHERE latest IS NOT NULL)";
 
 std::string_view sqlOperator(QueryComparison comparison) {
     switch (comparison) {
@@ -53,8 +53,9 @@ std::string freeText(SqlCondition& sql, const QueryTerm& term) {
     const auto among = [&](NameUse use) {
         return " IN (SELECT id FROM " + word + " WHERE uses & " + std::to_string(use) + ")";
     };
-    return "v.model" + among(kModelName) + " OR v.module" + among(kModuleName) + " OR v.class" + among(kClassName) +
-           " OR v.id IN (SELECT version FROM version_tag WHERE name" + among(kTagName) + ")";
+    return "v.collection IN (SELECT id FROM collection WHERE model" + among(kModelName) + " OR module" + among(kModuleName) +
+           ") OR v.class" + among(kClassName) + " OR v.id IN (SELECT version FROM version_tag WHERE name" + among(kTagName) +
+           ")";
 }
 
 std::string aliasCondition(SqlCondition& sql, const QueryTerm& term) {
