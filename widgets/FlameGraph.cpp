@@ -60,7 +60,7 @@ FlameGraph::FlameGraph(ProfileView* view, QWidget* parent) : QAbstractScrollArea
     connect(view, &ProfileView::valuesChanged, this, &FlameGraph::invalidate);
     connect(view, &ProfileView::orderChanged, this, &FlameGraph::invalidate);
     connect(view, &ProfileView::zoomChanged, this, &FlameGraph::startZoomAnimation);
-    connect(view, &ProfileView::hoverChanged, viewport(), qOverload<>(&QWidget::update));
+    connect(view, &ProfileView::hoverChanged, this, &FlameGraph::repaintHovered);
     connect(view, &ProfileView::searchChanged, viewport(), qOverload<>(&QWidget::update));
     connect(view, &ProfileView::selectionChanged, this, [this] {
         describeSelection();
@@ -275,6 +275,20 @@ bool FlameGraph::viewportEvent(QEvent* event) {
 void FlameGraph::hideTip() {
     if (m_tip != nullptr) {
         m_tip->hide();
+    }
+}
+
+void FlameGraph::repaintHovered() {
+    for (const QRect& box : m_hoveredBoxes) {
+        viewport()->update(box);
+    }
+    m_hoveredBoxes.clear();
+    if (m_view->profile() == nullptr || m_view->hovered() == ProfileView::kNoScope) {
+        return;
+    }
+    for (const FlameLayout::Place& place : layout().find(*m_view->profile(), m_view->childOrder(), m_view->hovered())) {
+        m_hoveredBoxes.push_back(boxRect(place.row, layout().row(place.row)[place.index]).adjusted(-1, -1, 1, 1));
+        viewport()->update(m_hoveredBoxes.back());
     }
 }
 

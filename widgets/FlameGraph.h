@@ -78,6 +78,7 @@ private:
     void selectSibling(int by);
     void hoverAt(const QPoint& point);
     void hideTip();
+    void repaintHovered();
     void paintEmpty(QPainter& painter) const;
     [[nodiscard]] QString scopeText(profile::ScopeId scope) const;
 
@@ -93,6 +94,7 @@ private:
     double m_fromShift = 0;
     QPointer<FlameGraphTip> m_tip;
     const models::FlameSpan* m_hoveredSpan = nullptr;
+    std::vector<QRect> m_hoveredBoxes;       ///< What was drawn with the hover outline.
 };
 
 } // namespace modulelens::widgets

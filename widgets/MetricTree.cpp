@@ -109,7 +109,7 @@ MetricTree::MetricTree(ProfileView* view, QWidget* parent)
     connect(view, &ProfileView::valuesChanged, this, &MetricTree::updateColumns);
     connect(view, &ProfileView::orderChanged, this, &MetricTree::updateColumns);
     connect(view, &ProfileView::selectionChanged, this, &MetricTree::followSelection);
-    connect(view, &ProfileView::hoverChanged, viewport(), qOverload<>(&QWidget::update));
+    connect(view, &ProfileView::hoverChanged, this, &MetricTree::repaintHovered);
     connect(view, &ProfileView::searchChanged, this, &MetricTree::followSearch);
     updateColumns();
     expandHotPath();
@@ -178,6 +178,25 @@ void MetricTree::followSearch() {
         reveal(matches[i]);
     }
     viewport()->update();
+}
+
+void MetricTree::repaintHovered() {
+    const auto repaint = [this](ScopeId scope) {
+        if (m_view->profile() == nullptr || scope == ProfileView::kNoScope || scope >= m_view->profile()->scopeCount()) {
+            return;
+        }
+        // A row inside a closed one has no place; asking for it would build it.
+        for (const ScopeId ancestor : m_view->pathTo(m_view->profile()->parent(scope))) {
+            if (!isExpanded(m_model->indexOf(ancestor))) {
+                return;
+            }
+        }
+        const QRect row = visualRect(m_model->indexOf(scope));
+        viewport()->update(0, row.top(), viewport()->width(), row.height());
+    };
+    repaint(m_hoveredRow);
+    m_hoveredRow = m_view->hovered();
+    repaint(m_hoveredRow);
 }
 
 void MetricTree::setColumnWanted(int column, bool wanted) {

@@ -43,6 +43,7 @@ protected:
 private:
     void followSelection();
     void followSearch();
+    void repaintHovered();
     void updateColumns();
     void showColumnMenu(const QPoint& at);
     void reveal(profile::ScopeId scope);
@@ -57,6 +58,7 @@ private:
     std::set<int> m_unwanted;
     int m_sortColumn = -1; ///< As clicked; -1 follows the view's order. The header turns its indicator before it tells.
     Qt::SortOrder m_sortOrder = Qt::DescendingOrder;
+    profile::ScopeId m_hoveredRow = models::ProfileView::kNoScope;
     bool m_isFollowing = false;
 };
 

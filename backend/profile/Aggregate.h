@@ -14,12 +14,12 @@ enum class Grouping : std::uint8_t {
     Operator, ///< A flat list of operators below the root; what modules hold themselves stays with the root.
 };
 
-/// A profile whose scopes stand for several scopes of `source`.
+/// A profile whose scopes stand for several scopes of `source`. The arrays are empty when `profile` is the source itself.
 struct Aggregation {
     std::shared_ptr<const Profile> profile;
-    std::vector<ScopeId> groupOf;      ///< By scope of the source: its scope in `profile`. Empty for Grouping::Call: equal.
-    std::vector<ScopeId> first;        ///< By scope of `profile`: its first source scope. Empty for Grouping::Call.
-    std::vector<std::int32_t> members; ///< By scope of `profile`: how many source scopes it stands for. Empty for Call.
+    std::vector<ScopeId> groupOf;      ///< By scope of the source: its scope in `profile`.
+    std::vector<ScopeId> first;        ///< By scope of `profile`: its first source scope.
+    std::vector<std::int32_t> members; ///< By scope of `profile`: how many source scopes it stands for.
 };
 
 /// Merges scopes of `source`; values combine by each metric's rule, unknown ones are left out. Scopes keep the order in which

@@ -51,6 +51,28 @@ private slots:
         QCOMPARE(aggregate(source, Grouping::Call).value().profile, source);
     }
 
+    void byModule_withoutRepetition_isTheSourceItself() {
+        const auto source = modulelens::test::foldedProfile("R;a;aten::x 5\nR;b;aten::x 7\n");
+        const Aggregation merged = aggregate(source, Grouping::Module).value();
+        QCOMPARE(merged.profile, source);
+        QVERIFY(merged.members.empty());
+    }
+
+    void manyEqualSiblings_mergeBeyondTheLinearLimit() {
+        ProfileBuilder builder;
+        const int root = builder.addScope(-1, ScopeKind::Module, "R", "", "R", 0);
+        for (int i = 0; i < 1000; ++i) {
+            const int op = builder.addScope(root, ScopeKind::Operator, "aten::op" + std::to_string(i % 100), "", "", i);
+            builder.addSelf(op, "latency", Direction::Forward, i);
+        }
+        const Aggregation merged = aggregate(builder.build().value(), Grouping::Module).value();
+        QCOMPARE(merged.profile->scopeCount(), 101);
+        QCOMPARE(merged.members[1], 10);
+        QCOMPARE(merged.profile->name(1), std::string_view("aten::op0"));
+        QCOMPARE(merged.profile->name(100), std::string_view("aten::op99"));
+        QCOMPARE(merged.profile->column("latency", Direction::Forward)->total[1], 4500);
+    }
+
     void byModule_mergesCallsAndEqualOperators() {
         const Aggregation merged = aggregate(calls(), Grouping::Module).value();
         QCOMPARE(rows(*merged.profile), QStringList({"Model=153", " 0=112", "  aten::mm=110", " 1=41", "  aten::mm=40"}));
