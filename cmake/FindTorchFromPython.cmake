@@ -64,6 +64,8 @@ if(TorchFromPython_FOUND AND NOT TARGET TorchFromPython::torch)
     add_library(TorchFromPython::torch INTERFACE IMPORTED GLOBAL)
     target_include_directories(TorchFromPython::torch SYSTEM INTERFACE
         "${TorchFromPython_DIR}/include" "${TorchFromPython_DIR}/include/torch/csrc/api/include")
+    # The wheel is a release build, and some classes of its headers have other members without NDEBUG.
+    target_compile_definitions(TorchFromPython::torch INTERFACE NDEBUG)
     set(_tfp_libraries "${_tfp_lib}/libtorch_cpu.so" "${_tfp_lib}/libc10.so")
     set(_tfp_registering "${_tfp_lib}/libtorch.so")
     foreach(_tfp_name c10_cuda torch_cuda)

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace modulelens::worker {
+
+/// Misbehaviour on demand, so that tests of the client meet a real worker that fails: MODULELENS_WORKER_FAULT holds a comma
+/// separated list of
+///   crash-in:METHOD   abort when METHOD is called         hang-in:METHOD   never answer METHOD, nor its cancellation
+///   garbage-after:N   after N answers write bytes that are no message       exit-in:METHOD   end with code 3
+/// Without the variable every function does nothing. Thread-safe.
+class Faults {
+public:
+    [[nodiscard]] static Faults fromEnvironment();
+
+    /// Called when a handler begins.
+    void onMethod(std::string_view method) const;
+    /// Called after each message that was sent; true when garbage must follow.
+    [[nodiscard]] bool isGarbageDue();
+
+private:
+    [[nodiscard]] bool has(std::string_view kind, std::string_view method) const;
+
+    std::string m_list;
+    int m_garbageAfter = -1;
+    int m_sent = 0;
+};
+
+}  // namespace modulelens::worker

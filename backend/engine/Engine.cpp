@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#include "backend/engine/Engine.h"
+
+#include "backend/capture/Safetensors.h"
+#include "backend/engine/CallBinding.h"
+#include "backend/engine/Comparison.h"
+#include "backend/engine/Devices.h"
+#include "backend/engine/Interruption.h"
+#include "backend/engine/Passes.h"
+#include "backend/engine/Profiler.h"
+
+#include <ATen/Parallel.h>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <malloc.h>
+#include <torch/version.h>
+#include <unistd.h>
+
+namespace modulelens::engine {
+
+namespace {
+
+// glibc gives large blocks back to the system when they are freed and faults them in again at the next run, which costs up
+// to a sixth of a run.
+void keepFreedMemory() {
+    ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
+}
+
+}  // namespace
+
+struct Engine::Data {
+    std::filesystem::path scratch;
+    int defaultThreads = 1;
+    bool isInitialized = false;
+    int nextHandle = 1;
+    int resultCount = 0;
+    std::map<int, std::unique_ptr<LoadedProgram>> programs;
+
+    [[nodiscard]] base::Result<LoadedProgram*> find(int handle) const {
+        const auto found = programs.find(handle);
+        if (found == programs.end()) {
+            return base::Error{base::ErrorCode::NotFound, "no program is loaded under the handle " + std::to_string(handle), ""};
+        }
+        return found->second.get();
+    }
+
+    [[nodiscard]] std::filesystem::path nextFile(const char* stem, const char* suffix) {
+        return scratch / (std::string(stem) + "-" + std::to_string(::getpid()) + "-" + std::to_string(++resultCount) + suffix);
+    }
+
+    /// Binds the call of `params` and gives it to `body(binding, stop flag)`.
+    template <class T, class Body>
+    [[nodiscard]] base::Result<T> withCall(const protocol::CallParams& params, const JobContext& job, Body&& body) {
+        const auto program = find(params.handle);
+        if (!program) {
+            return program.error();
+        }
+        const Interruption interruption(job.stop, params.timeoutMs);
+        base::Result<T> result = torchGuarded(program.value()->name(), [&]() -> base::Result<T> {
+            at::set_num_threads(params.threads.value_or(defaultThreads));
+            auto binding = CallBinding::bind(*program.value(), params.call, params.tensors);
+            if (!binding) {
+                return binding.error();
+            }
+            return body(*binding.value(), interruption.flag());
+        });
+        if (!result) {
+            return interruption.explain(result.error());
+        }
+        return result;
+    }
+};
+
+Engine::Engine() : m_data(std::make_unique<Data>()) {}
+Engine::~Engine() = default;
+
+base::Result<protocol::InitializeResult> Engine::initialize(const protocol::InitializeParams& params) {
+    if (params.protocolVersion != protocol::kProtocolVersion) {
+        return base::Error{base::ErrorCode::InvalidArgument,
+                           "this worker speaks protocol version " + std::to_string(protocol::kProtocolVersion) + ", not " +
+                               std::to_string(params.protocolVersion),
+                           "Install the worker and its client from one release."};
+    }
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(params.scratchFolder, ignored)) {
+        return base::Error{base::ErrorCode::NotFound, "there is no scratch folder " + params.scratchFolder, ""};
+    }
+    if (params.threads && (*params.threads < 1 || *params.threads > 4096)) {
+        return base::Error{base::ErrorCode::InvalidArgument, "the number of threads must be from 1 to 4096", ""};
+    }
+    return torchGuarded("starting the engine", [&]() -> base::Result<protocol::InitializeResult> {
+        keepFreedMemory();
+        if (!m_data->isInitialized) {
+            installAutogradObserver();
+        }
+        if (params.threads) {
+            at::set_num_threads(*params.threads);
+        }
+        m_data->scratch = params.scratchFolder;
+        m_data->defaultThreads = at::get_num_threads();
+        m_data->isInitialized = true;
+        protocol::InitializeResult result;
+        result.worker = "modulelens-worker";
+        result.engine = "program";
+        result.torchVersion = TORCH_VERSION;
+        result.threads = m_data->defaultThreads;
+        result.devices = listDevices();
+        return result;
+    });
+}
+
+base::Result<protocol::LoadResult> Engine::load(const protocol::LoadParams& params, const JobContext& job) {
+    if (job.progress) {
+        job.progress("load", 0, 0);
+    }
+    const auto start = std::chrono::steady_clock::now();
+    auto program = LoadedProgram::load(params);
+    if (!program) {
+        return program.error();
+    }
+    protocol::LoadResult result;
+    result.handle = m_data->nextHandle++;
+    result.operatorCount = program.value()->plan().operatorCount;
+    result.warnings = program.value()->state().warnings();
+    m_data->programs[result.handle] = std::move(program).value();
+    result.loadNs = std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
+    return result;
+}
+
+base::Result<void> Engine::unload(const protocol::UnloadParams& params) {
+    if (auto found = m_data->find(params.handle); !found) {
+        return found.error();
+    }
+    m_data->programs.erase(params.handle);
+    return {};
+}
+
+base::Result<protocol::RunResult> Engine::run(const protocol::CallParams& params, const JobContext& job) {
+    return m_data->withCall<protocol::RunResult>(
+        params, job, [&](CallBinding& binding, const std::atomic<bool>& stop) -> base::Result<protocol::RunResult> {
+            const CallBinding::Outcome outcome = binding.run(stop, {});
+            protocol::RunResult result;
+            result.hostNs = outcome.hostNs;
+            std::vector<at::Tensor> kept;
+            std::vector<capture::SafetensorsInput> tensors;
+            const graph::Program& program = binding.program().program();
+            std::size_t next = 0;
+            for (std::size_t i = 0; i < outcome.outputs.size(); ++i) {
+                if (program.outputs[i].kind != graph::OutputKind::UserOutput || next >= program.outputPointers.size()) {
+                    continue;
+                }
+                const std::string& pointer = program.outputPointers[next++];
+                if (!outcome.outputs[i].isTensor() || !outcome.outputs[i].toTensor().defined()) {
+                    continue;
+                }
+                kept.push_back(outcome.outputs[i].toTensor().detach().to(at::kCPU).resolve_conj().resolve_neg().contiguous());
+                const at::Tensor& tensor = kept.back();
+                const std::string dtype(base::scalarTypeName(captureType(tensor.scalar_type())));
+                const std::string stored = capture::safetensorsDtype(dtype);
+                const bool isRaw = stored == "U8" && dtype != "uint8";
+                const auto size = static_cast<std::int64_t>(tensor.nbytes());
+                tensors.push_back({pointer, stored, isRaw ? std::vector<std::int64_t>{size} : tensor.sizes().vec(),
+                                   {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()}});
+                result.outputs.push_back({pointer, dtype, tensor.sizes().vec(), pointer});
+            }
+            const std::filesystem::path file = m_data->nextFile("run", ".safetensors");
+            if (auto written = capture::writeSafetensors(base::realFileSystem(), file, tensors, {}); !written) {
+                (void)base::realFileSystem().remove(file);
+                return written.error();
+            }
+            result.file = file.string();
+            return result;
+        });
+}
+
+base::Result<protocol::ValidateResult> Engine::validate(const protocol::CallParams& params, const JobContext& job) {
+    return m_data->withCall<protocol::ValidateResult>(
+        params, job, [&](CallBinding& binding, const std::atomic<bool>& stop) -> base::Result<protocol::ValidateResult> {
+            protocol::ValidateResult result;
+            if (!binding.call().exceptionType.empty()) {
+                result.verdict = "not_comparable";
+                result.reason = "the captured call raised " + binding.call().exceptionType + ": " + binding.call().exceptionMessage;
+            } else {
+                if (job.progress) {
+                    job.progress("run", 0, 0);
+                }
+                const CallBinding::Outcome outcome = binding.run(stop, {});
+                if (job.progress) {
+                    job.progress("compare", 0, 0);
+                }
+                result = compareWithCapture(binding, outcome.outputs);
+            }
+            result.threads = at::get_num_threads();
+            for (const std::string& warning : binding.inputLeaves().warnings()) {
+                result.warnings.push_back(warning);
+            }
+            return result;
+        });
+}
+
+base::Result<protocol::BenchmarkResult> Engine::benchmark(const protocol::BenchmarkParams& params, const JobContext& job) {
+    return m_data->withCall<protocol::BenchmarkResult>(
+        params.call, job, [&](CallBinding& binding, const std::atomic<bool>& stop) -> base::Result<protocol::BenchmarkResult> {
+            return benchmarkCall(binding, params, stop, job);
+        });
+}
+
+base::Result<protocol::ProfileResult> Engine::profile(const protocol::ProfileParams& params, const JobContext& job) {
+    return m_data->withCall<protocol::ProfileResult>(
+        params.call, job, [&](CallBinding& binding, const std::atomic<bool>& stop) -> base::Result<protocol::ProfileResult> {
+            return profileCall(binding, params, ProfilePasses::All, m_data->nextFile("profile", ".safetensors"), stop, job);
+        });
+}
+
+base::Result<protocol::ProfileResult> Engine::memory(const protocol::ProfileParams& params, const JobContext& job) {
+    return m_data->withCall<protocol::ProfileResult>(
+        params.call, job, [&](CallBinding& binding, const std::atomic<bool>& stop) -> base::Result<protocol::ProfileResult> {
+            return profileCall(binding, params, ProfilePasses::Memory, m_data->nextFile("memory", ".safetensors"), stop, job);
+        });
+}
+
+}  // namespace modulelens::engine

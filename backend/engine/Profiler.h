@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backend/engine/CallBinding.h"
+#include "backend/engine/Engine.h"
+
+#include <filesystem>
+
+namespace modulelens::engine {
+
+enum class ProfilePasses { All, Memory };
+
+/// Runs the passes on a bound call and writes the profile to `file`. A pass that cannot give a number leaves its metric
+/// unknown, with the reason. Throws Failure: Cancelled, or what made the plain run fail.
+[[nodiscard]] base::Result<protocol::ProfileResult> profileCall(CallBinding& binding, const protocol::ProfileParams& params,
+                                                                ProfilePasses passes, const std::filesystem::path& file,
+                                                                const std::atomic<bool>& stop, const JobContext& job);
+
+/// Times plain runs. Throws Failure.
+[[nodiscard]] protocol::BenchmarkResult benchmarkCall(CallBinding& binding, const protocol::BenchmarkParams& params,
+                                                      const std::atomic<bool>& stop, const JobContext& job);
+
+}  // namespace modulelens::engine
