@@ -35,7 +35,7 @@ def train(model: nn.Module, optimizer: torch.optim.Optimizer, steps: int) -> lis
         loss.backward()
         optimizer.step()
         losses.append(loss.detach())
-    return losses
+    return [*losses, torch.rand(7)]  # so that the generator is not where the last captured call left it
 
 
 class Seen(TorchDispatchMode):
