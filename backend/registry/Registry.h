@@ -181,7 +181,7 @@ public:
 
     /// Opens `folder`, creating an empty registry in ReadWrite mode when there is none (its parent must exist or be
     /// creatable), and sweeps leftovers of processes that died. PermissionDenied: the folder cannot be written.
-    /// Unsupported: written by a newer version. NotFound: ReadOnly and nothing is there.
+    /// Unsupported: written by a newer version. NotFound: ReadOnly and nothing is there. `files` must outlive the registry.
     [[nodiscard]] static base::Result<std::unique_ptr<LocalRegistry>> open(base::FileSystem& files,
                                                                            const std::filesystem::path& folder, Mode mode);
 

@@ -77,13 +77,15 @@ public:
     FolderCheck(base::FileSystem& files, std::filesystem::path folder, std::stop_token stop, const ByteProgress& progress)
         : m_files(files), m_folder(std::move(folder)), m_stop(std::move(stop)), m_progress(progress) {}
 
+    /// Files that the database does not know. Requires: nobody adds files since `inventory` was read.
+    void checkUnknownFiles(const Inventory& inventory);
+    /// Reads every known file.
     base::Result<CheckReport> run(const Inventory& inventory);
 
 private:
     /// The file mapped, when its bytes are as the database says.
     std::shared_ptr<const base::MappedFile> checkFile(const StoredFile& file);
     void checkTensors(const StoredFile& pack, std::span<const std::byte> bytes, const std::vector<StoredTensor>& tensors);
-    void checkUnknownFiles(const Inventory& inventory);
 
     base::FileSystem& m_files;
     const std::filesystem::path m_folder;
@@ -94,7 +96,7 @@ private:
 };
 
 base::Result<CheckReport> FolderCheck::run(const Inventory& inventory) {
-    m_report.problems = inventory.problems;
+    m_report.problems.insert(m_report.problems.end(), inventory.problems.begin(), inventory.problems.end());
     for (const auto* files : {&inventory.objects, &inventory.packs}) {
         for (const StoredFile& file : *files) {
             m_total += file.sizeBytes;
@@ -112,7 +114,6 @@ base::Result<CheckReport> FolderCheck::run(const Inventory& inventory) {
         }
         ++m_report.packs;
     }
-    checkUnknownFiles(inventory);
     if (m_stop.stop_requested()) {
         return base::Error{base::ErrorCode::Cancelled, "The check of the registry was cancelled.", ""};
     }
@@ -196,22 +197,27 @@ void FolderCheck::checkUnknownFiles(const Inventory& inventory) {
 }  // namespace
 
 base::Result<CheckReport> SqliteRegistry::check(std::stop_token stop, const ByteProgress& progress) {
-    // The commit lock keeps files and database in step while both are listed; a registry that cannot be written has no writers.
-    std::optional<FileLock> lock;
-    if (m_mode == Mode::ReadWrite) {
-        base::Result<FileLock> held = lockForCommit(stop);
-        if (!held) {
-            return held.error();
+    return base::guarded("checking the registry " + displayName(), [&]() -> base::Result<CheckReport> {
+        // The commit lock keeps files and database in step while both are listed; files that are known never change, so
+        // they are read without it. A registry that is open for reading only is taken as it stands.
+        std::optional<FileLock> lock;
+        if (m_mode == Mode::ReadWrite) {
+            base::Result<FileLock> held = lockForCommit(stop);
+            if (!held) {
+                return held.error();
+            }
+            lock = std::move(*held);
         }
-        lock = std::move(*held);
-    }
-    const base::Result<Inventory> inventory =
-        m_pool->read([&](Connection& connection) -> base::Result<Inventory> { return readInventory(connection); });
-    if (!inventory) {
-        return inventory.error();
-    }
-    return base::guarded("checking the registry " + displayName(),
-                         [&] { return FolderCheck(m_files, m_layout.folder(), std::move(stop), progress).run(*inventory); });
+        const base::Result<Inventory> inventory =
+            m_pool->read([&](Connection& connection) -> base::Result<Inventory> { return readInventory(connection); });
+        if (!inventory) {
+            return inventory.error();
+        }
+        FolderCheck folder(m_files, m_layout.folder(), stop, progress);
+        folder.checkUnknownFiles(*inventory);
+        lock.reset();
+        return folder.run(*inventory);
+    });
 }
 
-}  // namespace modulelens::registry
+} // namespace modulelens::registry

@@ -99,7 +99,7 @@ base::Result<void> SqliteRegistry::prepareFolder() {
                            "The registry folder " + m_layout.folder().string() + " cannot be written.",
                            "Change the permissions of the folder, open it read-only, or choose another one."};
     }
-    return {};
+    return fileExists(m_layout.database()) ? base::Result<void>() : m_files.syncDirectory(m_layout.folder());
 }
 
 base::Result<void> SqliteRegistry::prepareDatabase() {
