@@ -119,7 +119,7 @@ private:
         result.worker = "scripted-worker";
         result.engine = "program";
         result.torchVersion = "2.13.0+cpu";
-        result.devices = {{"cpu", "a scripted processor", std::nullopt, "AVX2"}};
+        result.devices = {{"cpu", "a scripted processor", std::nullopt, ""}};
         return protocol::toJson(result);
     }
 
