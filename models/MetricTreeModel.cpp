@@ -5,6 +5,7 @@
 #include "models/Format.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace modulelens::models {
 
@@ -213,14 +214,14 @@ std::optional<std::int64_t> MetricTreeModel::number(ScopeId scope, bool isUnattr
         case SelfColumn:
             return m_view->self(scope);
         case OfParentColumn: {
-            // In thousandths, so that rows of one parent sort as their values do.
+            // In millionths, so that rows of one parent sort as their values do.
             const ScopeId parent = isUnattributed ? scope : m_profile->parent(scope);
             const std::optional<std::int64_t> own = isUnattributed ? m_view->self(scope) : m_view->total(scope);
             const std::optional<std::int64_t> whole = parent < 0 ? own : m_view->total(parent);
             if (!own || !whole || *whole <= 0 || !m_view->givesWidths()) {
                 return std::nullopt;
             }
-            return static_cast<std::int64_t>(1e6 * static_cast<double>(*own) / static_cast<double>(*whole) + 0.5);
+            return std::llround(1e6 * static_cast<double>(*own) / static_cast<double>(*whole));
         }
         case ForwardColumn:
             return valueIn(m_view->forwardColumn());

@@ -2,13 +2,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/FlameGraph.h"
 
-#include "models/Format.h"
 #include "widgets/FlameGraphTip.h"
 #include "widgets/Fonts.h"
 #include "widgets/Icons.h"
 #include "widgets/ScopeMenu.h"
 
-#include <QAccessible>
 #include <QContextMenuEvent>
 #include <QKeyEvent>
 #include <QMenu>
@@ -28,14 +26,8 @@ using profile::ScopeId;
 
 namespace {
 
-constexpr int kInset = 16;
-constexpr int kTop = 4;
 constexpr int kZoomMilliseconds = 120;
 constexpr int kLeastRows = 4;
-
-QString fromView(std::string_view text) {
-    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
-}
 
 } // namespace
 
@@ -83,7 +75,7 @@ void FlameGraph::invalidate() {
     viewport()->update();
 }
 
-const FlameLayout& FlameGraph::layout() const {
+const FlameLayout& FlameGraph::flameLayout() const {
     if (!m_isLayoutStale) {
         return m_layout;
     }
@@ -111,7 +103,7 @@ void FlameGraph::setFoldWidth(double pixels) {
 }
 
 int FlameGraph::contentHeight() const {
-    return kTop + FlameGraphPainter::rowHeight() * std::max(kLeastRows, layout().rowCount()) + kTop;
+    return kTop + FlameGraphPainter::rowHeight() * std::max(kLeastRows, flameLayout().rowCount()) + kTop;
 }
 
 QSize FlameGraph::sizeHint() const {
@@ -140,7 +132,7 @@ QRect FlameGraph::boxRect(int row, const FlameSpan& span) const {
 
 const FlameSpan* FlameGraph::spanAt(const QPoint& point) const {
     const int y = point.y() + verticalScrollBar()->value() - kTop;
-    return y < 0 ? nullptr : layout().hit(point.x() + 0.5 - kInset, y / FlameGraphPainter::rowHeight());
+    return y < 0 ? nullptr : flameLayout().hit(point.x() + 0.5 - kInset, y / FlameGraphPainter::rowHeight());
 }
 
 void FlameGraph::startZoomAnimation() {
@@ -158,11 +150,11 @@ void FlameGraph::startZoomAnimation() {
     m_fromShift = 0;
     bool isAnimated = !m_reduceMotion && isVisible() && m_view->profile() != nullptr;
     const auto boxIn = [&](ScopeId scope) -> const FlameSpan* {
-        if (m_view->profile() == nullptr || scope >= m_view->profile()->scopeCount() || layout().rowCount() == 0) {
+        if (m_view->profile() == nullptr || scope >= m_view->profile()->scopeCount() || flameLayout().rowCount() == 0) {
             return nullptr;
         }
-        const auto places = layout().find(*m_view->profile(), m_view->childOrder(), scope);
-        return places.empty() ? nullptr : &layout().row(places.front().row)[places.front().index];
+        const auto places = flameLayout().find(*m_view->profile(), m_view->childOrder(), scope);
+        return places.empty() ? nullptr : &flameLayout().row(places.front().row)[places.front().index];
     };
     const FlameSpan* target = isAnimated ? boxIn(now) : nullptr; // In the old layout: zooming in.
     if (target != nullptr && target->width > 0) {
@@ -188,13 +180,13 @@ void FlameGraph::startZoomAnimation() {
 void FlameGraph::paintEvent(QPaintEvent* event) {
     QPainter painter(viewport());
     painter.fillRect(event->rect(), Theme::current().surface);
-    if (layout().rowCount() == 0) {
+    if (flameLayout().rowCount() == 0) {
         paintEmpty(painter);
         return;
     }
     FlameGraphPainter::Scene scene;
     scene.view = m_view;
-    scene.layout = &layout();
+    scene.layout = &flameLayout();
     scene.clip = event->rect();
     scene.originX = kInset;
     scene.originY = kTop - verticalScrollBar()->value();
@@ -207,29 +199,6 @@ void FlameGraph::paintEvent(QPaintEvent* event) {
             event->rect().intersected(QRect(kInset, 0, std::max(0, viewport()->width() - 2 * kInset), viewport()->height())));
     }
     m_painter.paint(painter, scene);
-}
-
-QString FlameGraph::emptyText() const {
-    if (m_view->profile() == nullptr) {
-        return tr("No profile yet\nProfile this version to see where its time, its FLOPs and its memory go.");
-    }
-    const QString title = models::metricTitle(m_view->metric());
-    if (!m_view->givesWidths()) {
-        return tr("%1 has no flame graph\nThe values of modules do not add up to that of their parent; the table shows them.")
-            .arg(title);
-    }
-    if (!m_view->isKnown()) {
-        const QString sentence = m_view->unknownSentence();
-        const qsizetype colon = sentence.indexOf(QLatin1String(": "));
-        const QString reason = sentence.mid(colon + 2);
-        return sentence.left(colon) + u'\n' + reason.left(1).toUpper() + reason.mid(1) +
-               (reason.endsWith(u'.') ? QString() : QStringLiteral("."));
-    }
-    if (layout().rowCount() == 0) {
-        return tr("%1 is 0 here\nIt was measured, and nothing below %2 has any.")
-            .arg(title, m_view->displayName(m_view->zoomRoot()));
-    }
-    return {};
 }
 
 void FlameGraph::paintEmpty(QPainter& painter) const {
@@ -286,8 +255,8 @@ void FlameGraph::repaintHovered() {
     if (m_view->profile() == nullptr || m_view->hovered() == ProfileView::kNoScope) {
         return;
     }
-    for (const FlameLayout::Place& place : layout().find(*m_view->profile(), m_view->childOrder(), m_view->hovered())) {
-        m_hoveredBoxes.push_back(boxRect(place.row, layout().row(place.row)[place.index]).adjusted(-1, -1, 1, 1));
+    for (const FlameLayout::Place& place : flameLayout().find(*m_view->profile(), m_view->childOrder(), m_view->hovered())) {
+        m_hoveredBoxes.push_back(boxRect(place.row, flameLayout().row(place.row)[place.index]).adjusted(-1, -1, 1, 1));
         viewport()->update(m_hoveredBoxes.back());
     }
 }
@@ -314,15 +283,6 @@ void FlameGraph::mouseDoubleClickEvent(QMouseEvent* event) {
     }
 }
 
-void FlameGraph::zoomToSpan(const FlameSpan& span) {
-    // The box of the zoomed scope itself leads back out.
-    if (span.scope == m_view->zoomRoot() && span.hiddenCount == 0) {
-        m_view->zoomUp();
-    } else {
-        m_view->zoomTo(span.scope);
-    }
-}
-
 void FlameGraph::mouseMoveEvent(QMouseEvent* event) {
     hoverAt(event->pos());
 }
@@ -345,19 +305,6 @@ void FlameGraph::hoverAt(const QPoint& point) {
     m_tip->showAt(viewport()->mapTo(window(), point), lines);
 }
 
-void FlameGraph::wheelEvent(QWheelEvent* event) {
-    if (!event->modifiers().testFlag(Qt::ControlModifier)) {
-        QAbstractScrollArea::wheelEvent(event);
-        return;
-    }
-    if (event->angleDelta().y() < 0) {
-        m_view->zoomUp();
-    } else if (const FlameSpan* span = spanAt(event->position().toPoint())) {
-        zoomInOneLevel(span->scope);
-    }
-    event->accept();
-}
-
 void FlameGraph::contextMenuEvent(QContextMenuEvent* event) {
     hideTip();
     if (m_view->profile() == nullptr) {
@@ -365,11 +312,11 @@ void FlameGraph::contextMenuEvent(QContextMenuEvent* event) {
     }
     QPoint at = event->pos();
     if (event->reason() == QContextMenuEvent::Keyboard) {
-        const auto places = layout().find(*m_view->profile(), m_view->childOrder(), m_view->selection());
+        const auto places = flameLayout().find(*m_view->profile(), m_view->childOrder(), m_view->selection());
         if (places.empty()) {
             return;
         }
-        at = boxRect(places.front().row, layout().row(places.front().row)[places.front().index]).bottomLeft();
+        at = boxRect(places.front().row, flameLayout().row(places.front().row)[places.front().index]).bottomLeft();
     } else if (const FlameSpan* span = spanAt(at)) {
         m_view->select(span->scope);
     } else {
@@ -392,212 +339,6 @@ void FlameGraph::focusInEvent(QFocusEvent* event) {
 void FlameGraph::focusOutEvent(QFocusEvent* event) {
     QAbstractScrollArea::focusOutEvent(event);
     viewport()->update();
-}
-
-void FlameGraph::keyPressEvent(QKeyEvent* event) {
-    hideTip();
-    const bool hasProfile = m_view->profile() != nullptr;
-    switch (event->key()) {
-        case Qt::Key_Left:
-        case Qt::Key_Right:
-            if (event->modifiers().testFlag(Qt::AltModifier)) {
-                event->key() == Qt::Key_Left ? m_view->goBack() : m_view->goForward();
-                return;
-            }
-            [[fallthrough]];
-        case Qt::Key_Up:
-        case Qt::Key_Down:
-        case Qt::Key_Home:
-            if (hasProfile) {
-                moveSelection(event->key());
-            }
-            return;
-        case Qt::Key_Return:
-        case Qt::Key_Enter:
-            if (hasProfile) {
-                zoomToSelection();
-            }
-            return;
-        case Qt::Key_Plus:
-        case Qt::Key_Equal:
-            if (hasProfile) {
-                zoomInOneLevel(m_view->selection());
-            }
-            return;
-        case Qt::Key_Escape:
-        case Qt::Key_Backspace:
-        case Qt::Key_Minus:
-            if (m_view->zoomRoot() != 0) {
-                m_view->zoomUp();
-                return;
-            }
-            break; // Nothing to leave here: the page may want the key.
-        default:
-            break;
-    }
-    event->ignore();
-}
-
-void FlameGraph::moveSelection(int key) {
-    const ScopeId selected = m_view->selection();
-    const profile::Profile& shown = *m_view->profile();
-    if (selected == ProfileView::kNoScope || !shown.isInside(selected, m_view->zoomRoot()) || key == Qt::Key_Home) {
-        m_view->select(m_view->zoomRoot());
-        return;
-    }
-    if (key == Qt::Key_Up) {
-        if (selected == m_view->zoomRoot()) {
-            m_view->zoomUp();
-        }
-        if (shown.parent(selected) >= 0) {
-            m_view->select(shown.parent(selected));
-        }
-    } else if (key == Qt::Key_Down) {
-        const std::vector<ScopeId>& children = m_view->childOrder().children(selected);
-        if (!children.empty()) {
-            m_view->select(children.front());
-        }
-    } else {
-        selectSibling(key == Qt::Key_Left ? -1 : 1);
-    }
-}
-
-void FlameGraph::selectSibling(int by) {
-    const ScopeId selected = m_view->selection();
-    if (selected == m_view->zoomRoot()) {
-        return;
-    }
-    const std::vector<ScopeId>& siblings = m_view->childOrder().children(m_view->profile()->parent(selected));
-    const int row = m_view->childOrder().row(selected) + by;
-    if (row >= 0 && row < static_cast<int>(siblings.size())) {
-        m_view->select(siblings[static_cast<std::size_t>(row)]);
-    }
-}
-
-void FlameGraph::zoomToSelection() {
-    const ScopeId selected = m_view->selection();
-    if (selected == ProfileView::kNoScope) {
-        return;
-    }
-    const auto places = layout().find(*m_view->profile(), m_view->childOrder(), selected);
-    const bool isMerged = !places.empty() && std::all_of(places.begin(), places.end(), [&](const auto& place) {
-        return layout().row(place.row)[place.index].hiddenCount > 0;
-    });
-    m_view->zoomTo(isMerged ? layout().row(places.front().row)[places.front().index].scope : selected);
-}
-
-void FlameGraph::zoomInOneLevel(ScopeId towards) {
-    const profile::Profile& shown = *m_view->profile();
-    const ScopeId root = m_view->zoomRoot();
-    ScopeId child = towards;
-    if (towards == ProfileView::kNoScope || !shown.isInside(towards, root) || towards == root) {
-        const std::vector<ScopeId>& children = m_view->childOrder().children(root);
-        child = children.empty() ? root : children.front();
-    } else {
-        while (shown.parent(child) != root) {
-            child = shown.parent(child);
-        }
-    }
-    m_view->zoomTo(child);
-}
-
-void FlameGraph::ensureSelectionVisible() {
-    if (m_view->profile() == nullptr || layout().rowCount() == 0) {
-        return;
-    }
-    const auto places = layout().find(*m_view->profile(), m_view->childOrder(), m_view->selection());
-    if (places.empty()) {
-        return;
-    }
-    const int rowHeight = FlameGraphPainter::rowHeight();
-    const int top = places.front().row * rowHeight;
-    const int value = verticalScrollBar()->value();
-    if (top < value) {
-        verticalScrollBar()->setValue(top);
-    } else if (top + rowHeight + 2 * kTop > value + viewport()->height()) {
-        verticalScrollBar()->setValue(top + rowHeight + 2 * kTop - viewport()->height());
-    }
-}
-
-QString FlameGraph::scopeText(ScopeId scope) const {
-    const std::optional<std::int64_t> total = m_view->total(scope);
-    const std::optional<std::int64_t> whole = m_view->total(0);
-    QString text = m_view->displayName(scope);
-    const QString path = fromView(m_view->profile()->path(scope));
-    if (!path.isEmpty() && path != text) {
-        text += tr(" in %1").arg(path);
-    }
-    const QString title = models::metricTitle(m_view->metric());
-    if (!total) {
-        return text + tr(", %1 unknown").arg(title);
-    }
-    text += tr(", %1 %2").arg(title, models::formatMetric(profile::findMetric(m_view->metric())->unit, *total));
-    if (whole.value_or(0) > 0 && m_view->givesWidths()) {
-        text += tr(", %1 of all").arg(models::formatShare(static_cast<double>(*total) / static_cast<double>(*whole)));
-    }
-    return text;
-}
-
-void FlameGraph::describeSelection() {
-    QString text;
-    if (m_view->profile() == nullptr || !emptyText().isEmpty()) {
-        text = emptyText().replace(u'\n', QStringLiteral(": "));
-    } else if (m_view->selection() == ProfileView::kNoScope) {
-        text = tr("Nothing selected. Arrow keys go from box to box.");
-    } else {
-        text = scopeText(m_view->selection());
-    }
-    if (text != accessibleDescription()) {
-        setAccessibleDescription(text);
-        QAccessibleEvent changed(this, QAccessible::DescriptionChanged);
-        QAccessible::updateAccessibility(&changed);
-    }
-}
-
-QStringList FlameGraph::tipLines(const FlameSpan& span) const {
-    const profile::Profile& shown = *m_view->profile();
-    const std::string& unit = profile::findMetric(m_view->metric())->unit;
-    const auto value = [&](std::optional<std::int64_t> number) {
-        return number ? models::formatMetric(unit, *number) : models::notCaptured();
-    };
-    if (span.hiddenCount > 0) {
-        QStringList lines = {tr("%1 more in %2").arg(models::formatCount(span.hiddenCount), m_view->displayName(span.scope))};
-        const std::vector<ScopeId>& children = m_view->childOrder().children(span.scope);
-        constexpr int kNamed = 2;
-        for (int i = 0; i < std::min<int>(kNamed, span.hiddenCount); ++i) {
-            const ScopeId child = children[static_cast<std::size_t>(span.hiddenFirst + i)];
-            lines += m_view->displayName(child) + QStringLiteral("  ") + value(m_view->total(child));
-        }
-        if (span.hiddenCount > kNamed) {
-            lines += tr("and %1 others; Enter zooms to %2")
-                         .arg(models::formatCount(span.hiddenCount - kNamed), m_view->displayName(span.scope));
-        }
-        return lines;
-    }
-    const ScopeId scope = span.scope;
-    const QString path = fromView(shown.path(scope));
-    const bool isModule = shown.kind(scope) == profile::ScopeKind::Module;
-    QString first = isModule && !path.isEmpty() ? path : m_view->displayName(scope);
-    if (isModule && scope != 0) {
-        first += QStringLiteral("  ") + models::bareClassName(shown.className(scope));
-    } else if (!isModule && !path.isEmpty()) {
-        first += tr(" in %1").arg(path);
-    }
-    QStringList lines = {first, tr("%1 total, %2 self").arg(value(m_view->total(scope)), value(m_view->self(scope)))};
-    const auto share = [&](ScopeId of) {
-        const double whole = static_cast<double>(m_view->total(of).value_or(0));
-        return whole <= 0 ? models::notApplicable()
-                          : models::formatShare(static_cast<double>(m_view->total(scope).value_or(0)) / whole);
-    };
-    const ScopeId parent = shown.parent(scope);
-    lines += parent <= 0 ? tr("%1 of all").arg(share(0))
-                         : tr("%1 of all, %2 of %3").arg(share(0), share(parent), m_view->displayName(parent));
-    if (scope == m_view->hotspot()) {
-        lines += tr("The heaviest self of this profile");
-    } else if (m_view->members(scope) > 1) {
-        lines += tr("Stands for %1 calls").arg(models::formatCount(m_view->members(scope)));
-    }
-    return lines;
 }
 
 } // namespace modulelens::widgets

@@ -36,7 +36,7 @@ public:
     void setReduceMotion(bool reduce) { m_reduceMotion = reduce; }
 
     /// The layout as it is drawn now.
-    [[nodiscard]] const models::FlameLayout& layout() const;
+    [[nodiscard]] const models::FlameLayout& flameLayout() const;
     /// Rectangle of a box in viewport coordinates.
     [[nodiscard]] QRect boxRect(int row, const models::FlameSpan& span) const;
     /// The box at a point of the viewport, or null.
@@ -66,6 +66,9 @@ protected:
     bool viewportEvent(QEvent* event) override;
 
 private:
+    static constexpr int kInset = 16; ///< Left and right of the boxes.
+    static constexpr int kTop = 4;    ///< Above the first row and below the last one.
+
     void invalidate();
     void updateScrollRange();
     void startZoomAnimation();

@@ -17,6 +17,7 @@
 #include <QPainter>
 
 #include <algorithm>
+#include <array>
 
 namespace modulelens::widgets {
 
@@ -211,18 +212,16 @@ void MetricTree::setColumnWanted(int column, bool wanted) {
 void MetricTree::updateColumns() {
     // Dropped in this order when there is no room for all; metrics that are not named here go first.
     std::vector<int> order;
-    const auto metricColumn = [this](std::string_view id) {
-        for (int column = MetricTreeModel::kFixedColumns; column < m_model->columnCount(); ++column) {
-            if (m_model->metricOf(column)->id == id) {
-                return column;
-            }
-        }
-        return -1;
-    };
-    order = {metricColumn("high_water"),   metricColumn("bytes"),           metricColumn("peak"),
-             MetricTreeModel::ClassColumn, MetricTreeModel::ForwardColumn,  MetricTreeModel::BackwardColumn,
-             metricColumn("activation"),   metricColumn("parameters"),      metricColumn("flops"),
-             metricColumn("latency"),      MetricTreeModel::OfParentColumn, MetricTreeModel::SelfColumn};
+    std::vector<int> last;
+    for (int column = MetricTreeModel::kFixedColumns; column < m_model->columnCount(); ++column) {
+        static constexpr std::array<std::string_view, 4> kKeptLonger = {"activation", "parameters", "flops", "latency"};
+        const auto kept = std::find(kKeptLonger.begin(), kKeptLonger.end(), m_model->metricOf(column)->id);
+        (kept == kKeptLonger.end() ? order : last).push_back(column);
+    }
+    std::reverse(last.begin(), last.end());
+    order.insert(order.end(), {MetricTreeModel::ClassColumn, MetricTreeModel::ForwardColumn, MetricTreeModel::BackwardColumn});
+    order.insert(order.end(), last.begin(), last.end());
+    order.insert(order.end(), {MetricTreeModel::OfParentColumn, MetricTreeModel::SelfColumn});
     const auto widthOf = [](int column) {
         return column == MetricTreeModel::ModuleColumn    ? kModuleWidth
                : column == MetricTreeModel::ClassColumn   ? kClassWidth
@@ -238,7 +237,7 @@ void MetricTree::updateColumns() {
     }
     const int room = viewport()->width();
     for (const int column : order) {
-        if (needed > room && column >= 0 && isShown[static_cast<std::size_t>(column)]) {
+        if (needed > room && isShown[static_cast<std::size_t>(column)]) {
             isShown[static_cast<std::size_t>(column)] = false;
             needed -= widthOf(column);
         }

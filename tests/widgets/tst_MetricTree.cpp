@@ -73,9 +73,9 @@ private slots:
         flame.resize(1200, 400);
         flame.show();
         const int row = 3;
-        QVERIFY(flame.layout().rowCount() > row);
+        QVERIFY(flame.flameLayout().rowCount() > row);
         const FlameSpan* widest = nullptr;
-        for (const FlameSpan& span : flame.layout().row(row)) {
+        for (const FlameSpan& span : flame.flameLayout().row(row)) {
             if (span.hiddenCount == 0 && (widest == nullptr || span.width > widest->width)) {
                 widest = &span;
             }
