@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#include <QTemporaryDir>
+#include <QTest>
+#include <filesystem>
+
+#include "tests/cli/CliRun.h"
+#include "tests/support/TestMain.h"
+#include "tests/support/TestPaths.h"
+
+using nlohmann::json;
+using namespace modulelens::test;
+
+/// The real program with the real worker on the golden bundle.
+class CliWithWorker : public QObject {
+    Q_OBJECT
+
+private slots:
+    void initTestCase() {
+        if (!std::filesystem::exists(programPath("modulelens-worker"))) {
+            QSKIP("the worker is not built, since LibTorch was not found");
+        }
+        m_registry = std::filesystem::path(m_folder.path().toStdString()) / "registry";
+        QCOMPARE(runCli(m_registry, {"import", dataPath("capture/v1").string()}).exitCode, 0);
+    }
+
+    void everyVersion_isBitExact() {
+        const CliResult result = runCli(m_registry, {"validate", "--query", "model:golden", "--json"});
+        QCOMPARE(result.exitCode, 0);
+        const json data = result.json()["data"];
+        QCOMPARE(data["counts"]["pass"].get<int>(), 3);
+        QVERIFY(data["exact"].get<bool>());
+        for (const json& one : data["results"]) {
+            QVERIFY(!one["leaves"].empty());
+            QCOMPARE(one["max_abs_diff"].get<double>(), 0.0);
+        }
+        const json found = runCli(m_registry, {"search", "is:exact", "--json"}).json();
+        QCOMPARE(found["data"]["total"].get<int>(), 3);
+    }
+
+    void secondCall_isBitExact() {
+        const CliResult result = runCli(m_registry, {"validate", "golden::", "--call", "1", "--json"});
+        QVERIFY2(result.exitCode == 0, (result.output + result.errors).c_str());
+        QVERIFY(result.json()["data"]["exact"].get<bool>());
+    }
+
+    void rebuild_hasTheOutputs() {
+        const CliResult result = runCli(m_registry, {"rebuild", "golden::linear", "--json"});
+        QCOMPARE(result.exitCode, 0);
+        const json data = result.json()["data"];
+        QCOMPARE(data["outputs"].size(), 1U);
+        QCOMPARE(data["outputs"][0]["shape"].dump(), std::string("[3,4]"));
+        QVERIFY(data["run_ns"].get<std::int64_t>() > 0);
+    }
+
+    void profile_addsUp() {
+        const CliResult result = runCli(m_registry, {"profile", "golden::", "--all", "--threads", "1", "--json"});
+        QVERIFY2(result.exitCode == 0, (result.output + result.errors).c_str());
+        const json data = result.json()["data"];
+        // Two calls of one Linear(4, 4) on [3, 4]; its parameters count once, BatchNorm1d(4) adds 8.
+        QCOMPARE(data["totals"]["flops"].get<int>(), 192);
+        QCOMPARE(data["totals"]["parameter_bytes"].get<int>(), 112);
+        QVERIFY(data["totals"]["latency_ns"].get<std::int64_t>() > 0);
+        QCOMPARE(data["threads"].get<int>(), 1);
+        QVERIFY(data["coverage"]["unknown"].empty());
+        QCOMPARE(data["nodes"].size(), data["nodes_total"].get<std::size_t>());
+        std::map<std::string, std::int64_t> sums;
+        json root;
+        for (const json& node : data["nodes"]) {
+            for (const char* metric : {"latency_ns", "flops", "parameter_bytes"}) {
+                sums[metric] += node[metric]["self"].is_null() ? 0 : node[metric]["self"].get<std::int64_t>();
+            }
+            if (node["parent"].is_null()) {
+                root = node;
+            }
+        }
+        for (const auto& [metric, sum] : sums) {
+            QCOMPARE(root[metric]["total"].get<std::int64_t>(), sum);
+        }
+        for (std::size_t i = 1; i < data["nodes"].size(); ++i) {
+            QVERIFY(data["nodes"][i - 1]["latency_ns"]["self"] >= data["nodes"][i]["latency_ns"]["self"]);
+        }
+        QVERIFY(runCli(m_registry, {"show", "golden::", "--json"}).json()["data"]["latency_ns"].is_number());
+    }
+
+    void missingDevice_isNamed() {
+        const CliResult result = runCli(m_registry, {"validate", "golden::", "--device", "cuda:77", "--json"});
+        QCOMPARE(result.exitCode, 7);
+        QVERIFY(result.json()["error"]["message"].get<std::string>().find("cuda:77") != std::string::npos);
+    }
+
+private:
+    QTemporaryDir m_folder;
+    std::filesystem::path m_registry;
+};
+
+ML_TEST_MAIN(CliWithWorker)
+#include "tst_CliWithWorker.moc"
