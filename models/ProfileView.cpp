@@ -168,7 +168,7 @@ void ProfileView::readColumns() {
         std::int64_t most = 0;
         for (ScopeId scope = 0; scope < m_shown.profile->scopeCount(); ++scope) {
             const std::int64_t own = self(scope).value_or(0);
-            if (own > most) {
+            if (own > most && m_shown.profile->kind(scope) != ScopeKind::Unattributed) {
                 most = own;
                 m_hotspot = scope;
             }
@@ -207,7 +207,7 @@ QString ProfileView::unknownSentence() const {
         return {};
     }
     const QString title = metricTitle(m_metric);
-    const auto reason = m_shown.profile->facts().find("unknown:" + m_metric);
+    const auto reason = m_shown.profile->facts().find("unknown." + m_metric);
     if (reason != m_shown.profile->facts().end()) {
         return tr("%1 is unknown: %2").arg(title, fromView(reason->second));
     }
@@ -216,6 +216,10 @@ QString ProfileView::unknownSentence() const {
             nullptr) {
         return m_direction == Direction::Backward ? tr("%1 of the backward pass is unknown: it was not run").arg(title)
                                                   : tr("%1 of the forward pass is unknown: it was not run").arg(title);
+    }
+    const auto mode = m_shown.profile->facts().find("mode");
+    if (mode != m_shown.profile->facts().end() && mode->second == "static") {
+        return tr("%1 is unknown: these numbers were counted before a run; profile the version to measure it").arg(title);
     }
     return tr("%1 is unknown: this profile did not measure it").arg(title);
 }

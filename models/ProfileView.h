@@ -71,7 +71,7 @@ public:
     [[nodiscard]] std::optional<std::int64_t> value(ScopeId scope) const;
     /// Total of any metric at a scope over the chosen direction.
     [[nodiscard]] std::optional<std::int64_t> totalOf(std::string_view metric, ScopeId scope) const;
-    /// The scope with the greatest self value of the metric, or kNoScope.
+    /// The module or operator with the greatest self value of the metric, or kNoScope.
     [[nodiscard]] ScopeId hotspot() const { return m_hotspot; }
     /// "Heaviest self: aten::bmm in layers.3.attn, 2.02 ms, 11.7 %", or empty.
     [[nodiscard]] QString hotspotSentence() const;

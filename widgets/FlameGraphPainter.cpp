@@ -118,7 +118,8 @@ std::int32_t FlameGraphPainter::hueClassId(const Profile& profile, ScopeId scope
 }
 
 int FlameGraphPainter::hueIndex(const Profile& profile, ScopeId scope) {
-    if (scope == 0 || (profile.kind(scope) != ScopeKind::Module && profile.parent(scope) == 0)) {
+    const ScopeKind kind = profile.kind(scope);
+    if (scope == 0 || kind == ScopeKind::Unattributed || (kind == ScopeKind::Operator && profile.parent(scope) == 0)) {
         return kNoHue;
     }
     const std::int32_t classId = hueClassId(profile, scope);
@@ -296,7 +297,7 @@ void FlameGraphPainter::paintLabels(QPainter& painter, const Scene& scene, const
     const int weight = isHot ? kSemibold : span.isPass || span.scope == 0 ? kMedium : kRegular;
     double left = box.left() + 4;
     double room = box.width() - 8 - (box.width() > 40 ? 2 : 0);
-    if (isHot && box.width() > 40) {
+    if (isHot && box.width() > 18) {
         paintIcon(painter, QRectF(box.left() + 3, box.top() + (box.height() - 13) / 2.0, 13, 13), Icon::Hot, colour);
         painter.setRenderHint(QPainter::Antialiasing, false);
         left += 14;

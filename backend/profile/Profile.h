@@ -119,7 +119,7 @@ public:
     /// Null when the profile has no such column: the metric is unknown everywhere.
     [[nodiscard]] const Column* column(std::string_view metric, Direction direction) const;
     [[nodiscard]] const CoverageLists& coverage() const { return m_parts.coverage; }
-    /// Free text facts ("device", "threads", "torch", "engine", "repetitions", "mode", ...). The fact "unknown:<metric>" is
+    /// Free text facts ("device", "threads", "torch", "engine", "repetitions", "mode", ...). The fact "unknown.<metric>" is
     /// one sentence that says why the profile has no column of that metric.
     [[nodiscard]] const std::map<std::string, std::string>& facts() const { return m_parts.facts; }
     /// The arrays as they are stored.

@@ -42,7 +42,7 @@ private slots:
 
     void unknownMetric_isASentenceNotZero() {
         ProfileBuilder builder = foldedBuilder("R;a 5\n");
-        builder.setFact("unknown:peak", "the device reports no memory");
+        builder.setFact("unknown.peak", "the device reports no memory");
         ProfileView view;
         view.setProfile(builder.build().value());
         QVERIFY(view.isKnown());
@@ -57,6 +57,25 @@ private slots:
         view.setMetric("latency");
         view.setDirection(ProfileView::Direction::Backward);
         QVERIFY(!view.isKnown());
+    }
+
+    void countedProfile_saysThatNothingWasRun() {
+        ProfileBuilder builder = foldedBuilder("R;a 5\n");
+        builder.setFact("mode", "static");
+        ProfileView view;
+        view.setProfile(builder.build().value());
+        view.setMetric("peak");
+        QCOMPARE(view.unknownSentence(),
+                 QString("Peak is unknown: these numbers were counted before a run; profile the version to measure it"));
+    }
+
+    void overhead_isNeverTheHotspot() {
+        ProfileBuilder builder = foldedBuilder("R;a;aten::x 5\n");
+        builder.addSelf(builder.addScope(0, ScopeKind::Unattributed, "not in any operator", "", "", 0), "latency",
+                        Direction::Forward, 900);
+        ProfileView view;
+        view.setProfile(builder.build().value());
+        QCOMPARE(view.hotspotSentence(), QString("Heaviest self: aten::x in a, 5\u00A0ns, 0.6\u00A0%"));
     }
 
     void firstKnownMetric_isShownUntilOneIsChosen() {

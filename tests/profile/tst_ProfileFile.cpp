@@ -31,7 +31,7 @@ std::shared_ptr<const Profile> sample() {
     builder.setSamples("latency", Direction::Forward, {28, 29, 27});
     builder.setCoverage({{"aten::bmm"}, {"aten::view"}, {"custom::op"}});
     builder.setFact("device", "cpu");
-    builder.setFact("unknown:activation", "the run kept nothing for backward");
+    builder.setFact("unknown.activation", "the run kept nothing for backward");
     return builder.build().value();
 }
 

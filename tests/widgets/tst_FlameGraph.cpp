@@ -170,7 +170,7 @@ private slots:
 
     void unknownMetric_isSaidInWords() {
         ProfileBuilder builder = foldedBuilder(kModel);
-        builder.setFact("unknown:peak", "the device reports no memory");
+        builder.setFact("unknown.peak", "the device reports no memory");
         Shown shown(builder.build().value());
         QVERIFY(shown.flame.emptyText().isEmpty());
         shown.view.setMetric("peak");
