@@ -12,13 +12,11 @@ namespace modulelens::cli {
 
 namespace {
 
-base::Error usageError(std::string message, std::string fix)
-{
+base::Error usageError(std::string message, std::string fix) {
     return {base::ErrorCode::InvalidArgument, std::move(message), std::move(fix)};
 }
 
-std::size_t editDistance(std::string_view left, std::string_view right)
-{
+std::size_t editDistance(std::string_view left, std::string_view right) {
     std::vector<std::size_t> row(right.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
     for (std::size_t i = 0; i < left.size(); ++i) {
@@ -34,14 +32,12 @@ std::size_t editDistance(std::string_view left, std::string_view right)
 }
 
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates, const std::string& prefix,
-                       const std::string& otherwise)
-{
+                       const std::string& otherwise) {
     const std::string near = nearest(word, candidates);
     return near.empty() ? otherwise : "Did you mean '" + prefix + near + "'?";
 }
 
-base::Result<const VerbSpec*> findVerb(const std::string& word)
-{
+base::Result<const VerbSpec*> findVerb(const std::string& word) {
     // A second word for the same verb, since both are natural.
     const std::string name = word == "remove" ? "delete" : word;
     std::vector<std::string_view> names;
@@ -54,8 +50,7 @@ base::Result<const VerbSpec*> findVerb(const std::string& word)
     return usageError("there is no verb '" + word + "'", suggestion(word, names, "", "See modulelens --help."));
 }
 
-base::Result<const OptionSpec*> findOption(const VerbSpec* verb, const std::string& name)
-{
+base::Result<const OptionSpec*> findOption(const VerbSpec* verb, const std::string& name) {
     const std::vector<OptionSpec>& options = verb == nullptr ? commonOptions() : verb->options;
     std::vector<std::string_view> names;
     for (const OptionSpec& option : options) {
@@ -65,14 +60,12 @@ base::Result<const OptionSpec*> findOption(const VerbSpec* verb, const std::stri
         names.push_back(option.name);
     }
     const std::string where = verb == nullptr ? std::string() : " for '" + std::string(verb->name) + "'";
-    return usageError("there is no option '--" + name + "'" + where,
-                      suggestion(name, names, "--", "See modulelens --help."));
+    return usageError("there is no option '--" + name + "'" + where, suggestion(name, names, "--", "See modulelens --help."));
 }
 
 /// Position of the first word that is neither an option nor the value of one. The verb decides which options there are,
 /// but the common ones may stand before it.
-std::size_t indexOfVerb(const std::vector<std::string>& words)
-{
+std::size_t indexOfVerb(const std::vector<std::string>& words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         if (!words[i].starts_with('-')) {
             return i;
@@ -89,8 +82,7 @@ std::size_t indexOfVerb(const std::vector<std::string>& words)
 
 } // namespace
 
-std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates)
-{
+std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
     std::string_view best;
     std::size_t least = std::max<std::size_t>(2, word.size() / 2) + 1;
     for (const std::string_view candidate : candidates) {
@@ -104,8 +96,7 @@ std::string nearest(std::string_view word, const std::vector<std::string_view>& 
     return std::string(best);
 }
 
-base::Result<Arguments> Arguments::parse(const std::vector<std::string>& words)
-{
+base::Result<Arguments> Arguments::parse(const std::vector<std::string>& words) {
     Arguments arguments;
     bool onlyPositionals = false;
     const std::size_t verbIndex = indexOfVerb(words);
@@ -154,7 +145,8 @@ base::Result<Arguments> Arguments::parse(const std::vector<std::string>& words)
         } else if (i + 1 < words.size()) {
             value = words[++i];
         } else {
-            return usageError("the option '--" + name + "' needs a value", "Write --" + name + ' ' + std::string((*option)->value) + ".");
+            return usageError("the option '--" + name + "' needs a value",
+                              "Write --" + name + ' ' + std::string((*option)->value) + ".");
         }
         arguments.m_options.insert_or_assign(name, value);
     }
@@ -162,22 +154,20 @@ base::Result<Arguments> Arguments::parse(const std::vector<std::string>& words)
         const VerbSpec& verb = *arguments.m_verb;
         const std::size_t count = arguments.m_positionals.size();
         if (count < verb.minimum || count > verb.maximum) {
-            return usageError("'" + std::string(verb.name) + "' takes " + std::string(verb.positionals) + ", not "
-                                  + std::to_string(count) + (count == 1 ? " argument" : " arguments"),
+            return usageError("'" + std::string(verb.name) + "' takes " + std::string(verb.positionals) + ", not " +
+                                  std::to_string(count) + (count == 1 ? " argument" : " arguments"),
                               "See modulelens " + std::string(verb.name) + " --help.");
         }
     }
     return arguments;
 }
 
-std::string Arguments::text(std::string_view option) const
-{
+std::string Arguments::text(std::string_view option) const {
     const auto found = m_options.find(option);
     return found == m_options.end() ? std::string() : found->second;
 }
 
-base::Result<std::optional<int>> Arguments::integer(std::string_view option, int minimum, int maximum) const
-{
+base::Result<std::optional<int>> Arguments::integer(std::string_view option, int minimum, int maximum) const {
     if (!has(option)) {
         return std::optional<int>();
     }
@@ -186,15 +176,14 @@ base::Result<std::optional<int>> Arguments::integer(std::string_view option, int
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     if (error != std::errc() || end != value.data() + value.size() || value.empty() || number < minimum || number > maximum) {
         const std::string range = maximum == std::numeric_limits<int>::max()
-            ? " of at least " + std::to_string(minimum)
-            : " from " + std::to_string(minimum) + " to " + std::to_string(maximum);
+                                      ? " of at least " + std::to_string(minimum)
+                                      : " from " + std::to_string(minimum) + " to " + std::to_string(maximum);
         return usageError("'" + value + "' is no value for --" + std::string(option), "Give an integer" + range + ".");
     }
     return std::optional<int>(number);
 }
 
-base::Result<std::optional<std::chrono::milliseconds>> Arguments::timeout() const
-{
+base::Result<std::optional<std::chrono::milliseconds>> Arguments::timeout() const {
     if (!has("timeout")) {
         return std::optional<std::chrono::milliseconds>();
     }

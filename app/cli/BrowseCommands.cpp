@@ -12,8 +12,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string joined(const std::vector<std::string>& parts, const std::string& separator)
-{
+std::string joined(const std::vector<std::string>& parts, const std::string& separator) {
     std::string text;
     for (const std::string& part : parts) {
         text += (text.empty() ? "" : separator) + part;
@@ -21,13 +20,11 @@ std::string joined(const std::vector<std::string>& parts, const std::string& sep
     return text;
 }
 
-std::string verdictText(const registry::VersionSummary& version)
-{
+std::string verdictText(const registry::VersionSummary& version) {
     return version.verdict == "pass" && version.exact ? "exact" : version.verdict;
 }
 
-std::string shapeText(const std::vector<std::int64_t>& shape)
-{
+std::string shapeText(const std::vector<std::int64_t>& shape) {
     std::string text = "[";
     for (const std::int64_t size : shape) {
         text += (text.size() == 1 ? "" : ", ") + std::to_string(size);
@@ -35,8 +32,7 @@ std::string shapeText(const std::vector<std::int64_t>& shape)
     return text + ']';
 }
 
-base::Result<registry::SearchRequest> searchRequest(const Arguments& arguments)
-{
+base::Result<registry::SearchRequest> searchRequest(const Arguments& arguments) {
     static const std::map<std::string, registry::SortKey> kSorts = {{"newest", registry::SortKey::Newest},
                                                                     {"name", registry::SortKey::Name},
                                                                     {"parameters", registry::SortKey::Parameters},
@@ -60,12 +56,10 @@ base::Result<registry::SearchRequest> searchRequest(const Arguments& arguments)
     return request;
 }
 
-std::string searchText(const registry::SearchPage& page)
-{
+std::string searchText(const registry::SearchPage& page) {
     std::vector<std::vector<std::string>> rows = {{"VERSION", "CLASS", "PARAMETERS", "LATENCY", "VERDICT", "TAGS"}};
     for (const registry::VersionSummary& version : page.versions) {
-        rows.push_back({operations::versionAddress(version), version.className,
-                        operations::bytesText(version.parameterBytes),
+        rows.push_back({operations::versionAddress(version), version.className, operations::bytesText(version.parameterBytes),
                         version.latencyNs ? operations::durationText(*version.latencyNs) : "",
                         version.verdict.empty() ? (version.program.empty() ? "no program" : "") : verdictText(version),
                         joined(version.tags, ", ")});
@@ -78,8 +72,7 @@ std::string searchText(const registry::SearchPage& page)
     return text + '\n';
 }
 
-ordered_json tensorDocuments(const std::vector<capture::LocatedTensor>& tensors)
-{
+ordered_json tensorDocuments(const std::vector<capture::LocatedTensor>& tensors) {
     ordered_json list = ordered_json::array();
     for (const capture::LocatedTensor& located : tensors) {
         ordered_json item = {{"pointer", located.pointer},
@@ -97,8 +90,7 @@ ordered_json tensorDocuments(const std::vector<capture::LocatedTensor>& tensors)
     return list;
 }
 
-ordered_json callDocument(const capture::CallDocument& call)
-{
+ordered_json callDocument(const capture::CallDocument& call) {
     return {{"training", call.training},
             {"program", call.program.empty() ? ordered_json() : ordered_json(call.program)},
             {"exception", call.exceptionType.empty() ? ordered_json() : ordered_json(call.exceptionType)},
@@ -106,13 +98,11 @@ ordered_json callDocument(const capture::CallDocument& call)
             {"outputs", tensorDocuments(call.outputs)}};
 }
 
-ordered_json numberOrNull(const std::optional<double>& value)
-{
+ordered_json numberOrNull(const std::optional<double>& value) {
     return value ? ordered_json(*value) : ordered_json();
 }
 
-ordered_json statisticsDocument(const operations::TensorStatistics& statistics)
-{
+ordered_json statisticsDocument(const operations::TensorStatistics& statistics) {
     return {{"pointer", statistics.pointer},
             {"dtype", capture::scalarTypeName(statistics.tensor.dtype)},
             {"shape", statistics.tensor.shape},
@@ -128,8 +118,7 @@ ordered_json statisticsDocument(const operations::TensorStatistics& statistics)
             {"gap", statistics.gap.empty() ? ordered_json() : ordered_json(statistics.gap)}};
 }
 
-std::string numberText(const std::optional<double>& value)
-{
+std::string numberText(const std::optional<double>& value) {
     if (!value) {
         return "-";
     }
@@ -138,29 +127,27 @@ std::string numberText(const std::optional<double>& value)
     return text;
 }
 
-std::string statisticsText(const std::vector<operations::TensorStatistics>& all)
-{
+std::string statisticsText(const std::vector<operations::TensorStatistics>& all) {
     std::vector<std::vector<std::string>> rows = {{"TENSOR", "DTYPE", "SHAPE", "MIN", "MAX", "MEAN", "STD", "NAN", "INF"}};
     for (const operations::TensorStatistics& statistics : all) {
         rows.push_back({statistics.pointer, std::string(capture::scalarTypeName(statistics.tensor.dtype)),
-                        shapeText(statistics.tensor.shape), numberText(statistics.minimum),
-                        numberText(statistics.maximum), numberText(statistics.mean),
-                        numberText(statistics.standardDeviation), std::to_string(statistics.nanCount),
+                        shapeText(statistics.tensor.shape), numberText(statistics.minimum), numberText(statistics.maximum),
+                        numberText(statistics.mean), numberText(statistics.standardDeviation),
+                        std::to_string(statistics.nanCount),
                         statistics.gap.empty() ? std::to_string(statistics.infiniteCount) : statistics.gap});
     }
     return formatTable(rows, {3, 4, 5, 6, 7, 8});
 }
 
-std::string showText(const registry::VersionSummary& version, const capture::VersionDocument& document)
-{
+std::string showText(const registry::VersionSummary& version, const capture::VersionDocument& document) {
     std::vector<std::vector<std::string>> rows = {
         {"Version", operations::versionAddress(version)},
         {"Id", version.id},
         {"Class", version.className},
         {"Captured", version.created + " on " + version.device + " with torch " + version.torchVersion},
         {"Program", version.program.empty() ? "none: " + version.noProgramReason : version.program},
-        {"Parameters", operations::bytesText(version.parameterBytes) + " in "
-             + operations::countText(static_cast<std::int64_t>(document.stateTensors.size()), "tensor", "tensors")},
+        {"Parameters", operations::bytesText(version.parameterBytes) + " in " +
+                           operations::countText(static_cast<std::int64_t>(document.stateTensors.size()), "tensor", "tensors")},
         {"Validation", version.verdict.empty() ? "not validated" : verdictText(version)},
         {"Latency", version.latencyNs ? operations::durationText(*version.latencyNs) : "not profiled"},
         {"Tags", version.tags.empty() ? "-" : joined(version.tags, ", ")},
@@ -181,8 +168,7 @@ std::string showText(const registry::VersionSummary& version, const capture::Ver
 }
 
 /// Source of the class, and where it came from.
-base::Result<std::string> classSource(registry::Registry& registry, const capture::VersionDocument& document)
-{
+base::Result<std::string> classSource(registry::Registry& registry, const capture::VersionDocument& document) {
     const base::Result<capture::NodeDocument> node = registry.node(document.stateDigest);
     if (!node) {
         return node.error();
@@ -195,8 +181,7 @@ base::Result<std::string> classSource(registry::Registry& registry, const captur
 
 } // namespace
 
-base::Result<Answer> search(CommandContext& context)
-{
+base::Result<Answer> search(CommandContext& context) {
     const base::Result<registry::SearchRequest> request = searchRequest(context.arguments());
     if (!request) {
         return request.error();
@@ -221,8 +206,7 @@ base::Result<Answer> search(CommandContext& context)
     return answer;
 }
 
-base::Result<Answer> show(CommandContext& context)
-{
+base::Result<Answer> show(CommandContext& context) {
     const base::Result<operations::RunSettings> settings = context.runSettings();
     const base::Result<operations::OperationContext> operation = context.operationContext();
     if (!settings || !operation) {
@@ -276,8 +260,7 @@ base::Result<Answer> show(CommandContext& context)
 namespace {
 
 std::string metricText(const profile::Profile& profile, const char* metric, profile::ScopeId scope,
-                       std::string (*format)(std::int64_t))
-{
+                       std::string (*format)(std::int64_t)) {
     const profile::Column* column = profile.column(metric, profile::Direction::Forward);
     if (column == nullptr || column->total[static_cast<std::size_t>(scope)] == profile::kUnknown) {
         return "-";
@@ -285,15 +268,13 @@ std::string metricText(const profile::Profile& profile, const char* metric, prof
     return format(column->total[static_cast<std::size_t>(scope)]);
 }
 
-bool isShown(const profile::Profile& profile, profile::ScopeId scope, int depth, bool withOperators)
-{
+bool isShown(const profile::Profile& profile, profile::ScopeId scope, int depth, bool withOperators) {
     return profile.depth(scope) <= depth && (withOperators || profile.kind(scope) == profile::ScopeKind::Module);
 }
 
 } // namespace
 
-base::Result<Answer> tree(CommandContext& context)
-{
+base::Result<Answer> tree(CommandContext& context) {
     const base::Result<std::optional<int>> depth = context.arguments().integer("depth", 0);
     if (!depth) {
         return depth.error();
@@ -326,8 +307,7 @@ base::Result<Answer> tree(CommandContext& context)
         nodes.push_back(node);
         std::string name(static_cast<std::size_t>(profile.depth(scope)) * 2, ' ');
         name += profile.name(scope);
-        rows.push_back({name, std::string(profile.className(scope)),
-                        metricText(profile, "flops", scope, operations::flopsText),
+        rows.push_back({name, std::string(profile.className(scope)), metricText(profile, "flops", scope, operations::flopsText),
                         metricText(profile, "parameters", scope, operations::bytesText),
                         metricText(profile, "latency", scope, operations::durationText)});
     }

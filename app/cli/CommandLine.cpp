@@ -13,12 +13,18 @@ namespace modulelens::cli {
 
 namespace {
 
-const std::map<std::string_view, Command>& commands()
-{
+const std::map<std::string_view, Command>& commands() {
     static const std::map<std::string_view, Command> table = {
-        {"import", importBundles},   {"search", search},           {"show", show},   {"tree", tree},
-        {"rebuild", rebuild},        {"validate", validate},       {"profile", profileVersion},
-        {"tag", tag},                {"delete", deleteVersions},   {"open", openExplorer},
+        {"import", importBundles},
+        {"search", search},
+        {"show", show},
+        {"tree", tree},
+        {"rebuild", rebuild},
+        {"validate", validate},
+        {"profile", profileVersion},
+        {"tag", tag},
+        {"delete", deleteVersions},
+        {"open", openExplorer},
     };
     return table;
 }
@@ -28,8 +34,7 @@ struct Printer {
     std::string command;
     bool asJson = false;
 
-    [[nodiscard]] int answer(const Answer& answer) const
-    {
+    [[nodiscard]] int answer(const Answer& answer) const {
         if (asJson) {
             print(envelope(command, answer) + '\n');
         } else {
@@ -39,8 +44,7 @@ struct Printer {
         return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? answer.exitCode : failedToPrint();
     }
 
-    [[nodiscard]] int fail(const base::Error& error, const std::vector<std::string>& warnings) const
-    {
+    [[nodiscard]] int fail(const base::Error& error, const std::vector<std::string>& warnings) const {
         if (asJson) {
             print(envelope(command, error, warnings) + '\n');
             std::fflush(stdout);
@@ -54,22 +58,19 @@ struct Printer {
 private:
     static void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-    static void warn(const std::vector<std::string>& warnings)
-    {
+    static void warn(const std::vector<std::string>& warnings) {
         for (const std::string& warning : warnings) {
             std::fprintf(stderr, "modulelens: warning: %s\n", warning.c_str());
         }
     }
 
-    static int failedToPrint()
-    {
+    static int failedToPrint() {
         std::fputs("modulelens: The answer could not be written to standard output.\n", stderr);
         return protocol::exitCode(base::ErrorCode::StorageFull);
     }
 };
 
-Answer textAnswer(const char* key, const std::string& text)
-{
+Answer textAnswer(const char* key, const std::string& text) {
     Answer answer;
     answer.data = {{key, text}};
     answer.text = text;
@@ -78,8 +79,7 @@ Answer textAnswer(const char* key, const std::string& text)
 
 } // namespace
 
-int runCommandLine(const std::vector<std::string>& words)
-{
+int runCommandLine(const std::vector<std::string>& words) {
     Printer printer;
     // Also when the arguments cannot be read, whoever asked for JSON gets JSON.
     printer.asJson = std::find(words.begin(), words.end(), "--json") != words.end();
@@ -104,8 +104,7 @@ int runCommandLine(const std::vector<std::string>& words)
     }
     const Interruption interruption(*timeout);
     CommandContext context(*arguments, interruption);
-    base::Result<Answer> answer =
-        base::guarded(verb->name, [&] { return commands().at(verb->name)(context); });
+    base::Result<Answer> answer = base::guarded(verb->name, [&] { return commands().at(verb->name)(context); });
     if (!answer) {
         return printer.fail(interruption.explained(answer.error()), context.warnings());
     }

@@ -19,8 +19,7 @@ namespace {
 using nlohmann::ordered_json;
 
 /// KEY=VALUE; a value that reads as a number or as true or false is one.
-base::Result<std::pair<std::string, registry::AttributeValue>> parseAttribute(const std::string& text)
-{
+base::Result<std::pair<std::string, registry::AttributeValue>> parseAttribute(const std::string& text) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {
         return base::Error{base::ErrorCode::InvalidArgument, "'" + text + "' is not KEY=VALUE", {}};
@@ -40,8 +39,7 @@ base::Result<std::pair<std::string, registry::AttributeValue>> parseAttribute(co
 
 using Edit = std::function<base::Result<void>(registry::Registry&, const std::string& id, const std::string& name)>;
 
-const std::map<std::string, Edit>& edits()
-{
+const std::map<std::string, Edit>& edits() {
     static const std::map<std::string, Edit> table = {
         {"add", &registry::Registry::addTag},
         {"remove", &registry::Registry::removeTag},
@@ -62,8 +60,7 @@ const std::map<std::string, Edit>& edits()
 
 } // namespace
 
-base::Result<Answer> importBundles(CommandContext& context)
-{
+base::Result<Answer> importBundles(CommandContext& context) {
     const auto registry = context.openRegistry(Access::Writing);
     if (!registry) {
         return registry.error();
@@ -92,8 +89,7 @@ base::Result<Answer> importBundles(CommandContext& context)
     return answer;
 }
 
-base::Result<Answer> tag(CommandContext& context)
-{
+base::Result<Answer> tag(CommandContext& context) {
     const std::vector<std::string>& words = context.arguments().positionals();
     const auto edit = edits().find(words[0]);
     if (edit == edits().end()) {
@@ -131,13 +127,12 @@ base::Result<Answer> tag(CommandContext& context)
         }
         return text.empty() ? "-" : text;
     };
-    answer.text = operations::versionAddress(*changed) + '\n'
-        + formatTable({{"Tags", list(changed->tags)}, {"Aliases", list(changed->aliases)}}, {});
+    answer.text = operations::versionAddress(*changed) + '\n' +
+                  formatTable({{"Tags", list(changed->tags)}, {"Aliases", list(changed->aliases)}}, {});
     return answer;
 }
 
-base::Result<Answer> deleteVersions(CommandContext& context)
-{
+base::Result<Answer> deleteVersions(CommandContext& context) {
     const bool isDryRun = context.arguments().has("dry-run");
     const auto registry = context.openRegistry(isDryRun ? Access::Reading : Access::Writing);
     if (!registry) {
@@ -167,8 +162,7 @@ base::Result<Answer> deleteVersions(CommandContext& context)
     return answer;
 }
 
-base::Result<Answer> openExplorer(CommandContext& context)
-{
+base::Result<Answer> openExplorer(CommandContext& context) {
     const std::string program = operations::findCompanionProgram("modulelens-explorer");
     if (program.empty()) {
         return base::Error{base::ErrorCode::EnvironmentMissing,
@@ -182,8 +176,7 @@ base::Result<Answer> openExplorer(CommandContext& context)
         if (!registry) {
             return registry.error();
         }
-        const base::Result<registry::VersionSummary> version =
-            (*registry)->resolve(context.arguments().positionals().front());
+        const base::Result<registry::VersionSummary> version = (*registry)->resolve(context.arguments().positionals().front());
         if (!version) {
             return version.error();
         }

@@ -21,8 +21,7 @@ constexpr char kEndByte = 'e';
 int pipeEnds[2] = {-1, -1};
 std::atomic<int> signalCount = 0;
 
-void onSignal(int)
-{
+void onSignal(int) {
     const int savedErrno = errno;
     if (signalCount.fetch_add(1) > 0) {
         _exit(kExitCancelled);
@@ -33,8 +32,7 @@ void onSignal(int)
 
 } // namespace
 
-Interruption::Interruption(std::optional<std::chrono::milliseconds> timeout)
-{
+Interruption::Interruption(std::optional<std::chrono::milliseconds> timeout) {
     if (::pipe(pipeEnds) != 0) {
         return; // Without descriptors left the process will not get far; signals keep their default.
     }
@@ -47,23 +45,20 @@ Interruption::Interruption(std::optional<std::chrono::milliseconds> timeout)
     m_watcher = std::thread([this, timeout] { watch(timeout); });
 }
 
-Interruption::~Interruption()
-{
+Interruption::~Interruption() {
     if (m_watcher.joinable()) {
         [[maybe_unused]] const ssize_t written = ::write(pipeEnds[1], &kEndByte, 1);
         m_watcher.join();
     }
 }
 
-void Interruption::watch(std::optional<std::chrono::milliseconds> timeout)
-{
+void Interruption::watch(std::optional<std::chrono::milliseconds> timeout) {
     const auto end = std::chrono::steady_clock::now() + timeout.value_or(std::chrono::milliseconds(0));
     bool isLimited = timeout.has_value();
     while (true) {
         int wait = -1;
         if (isLimited) {
-            const auto left =
-                std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+            const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
             wait = static_cast<int>(std::clamp<std::int64_t>(left, 0, std::numeric_limits<int>::max()));
         }
         pollfd descriptor{pipeEnds[0], POLLIN, 0};
@@ -82,8 +77,7 @@ void Interruption::watch(std::optional<std::chrono::milliseconds> timeout)
     }
 }
 
-base::Error Interruption::explained(base::Error error) const
-{
+base::Error Interruption::explained(base::Error error) const {
     if (error.code == base::ErrorCode::Cancelled && m_timedOut) {
         error.code = base::ErrorCode::Timeout;
         error.message += ", because the time limit was reached";

@@ -13,21 +13,18 @@ namespace {
 constexpr int kSchemaVersion = 1;
 
 /// Code points of UTF-8 text, which is near enough to its width on a terminal.
-std::size_t width(const std::string& text)
-{
+std::size_t width(const std::string& text) {
     return static_cast<std::size_t>(
         std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
-std::string serialized(const nlohmann::ordered_json& document)
-{
+std::string serialized(const nlohmann::ordered_json& document) {
     return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 } // namespace
 
-std::string formatTable(const std::vector<std::vector<std::string>>& rows, const std::vector<std::size_t>& rightAligned)
-{
+std::string formatTable(const std::vector<std::vector<std::string>>& rows, const std::vector<std::size_t>& rightAligned) {
     std::vector<std::size_t> widths;
     for (const std::vector<std::string>& row : rows) {
         widths.resize(std::max(widths.size(), row.size()), 0);
@@ -49,8 +46,7 @@ std::string formatTable(const std::vector<std::vector<std::string>>& rows, const
     return table;
 }
 
-std::string envelope(const std::string& command, const Answer& answer)
-{
+std::string envelope(const std::string& command, const Answer& answer) {
     return serialized({{"schema_version", kSchemaVersion},
                        {"command", command},
                        {"status", "ok"},
@@ -59,8 +55,7 @@ std::string envelope(const std::string& command, const Answer& answer)
                        {"error", nullptr}});
 }
 
-std::string envelope(const std::string& command, const base::Error& error, const std::vector<std::string>& warnings)
-{
+std::string envelope(const std::string& command, const base::Error& error, const std::vector<std::string>& warnings) {
     const std::string fix = error.fix.empty() ? std::string(protocol::defaultAdvice(error.code)) : error.fix;
     return serialized({{"schema_version", kSchemaVersion},
                        {"command", command},

@@ -26,8 +26,7 @@ struct Runner {
     std::unique_ptr<operations::Operations> operations;
 };
 
-base::Result<Runner> makeRunner(CommandContext& context)
-{
+base::Result<Runner> makeRunner(CommandContext& context) {
     Runner runner;
     base::Result<operations::RunSettings> settings = context.runSettings();
     if (!settings) {
@@ -52,13 +51,11 @@ base::Result<Runner> makeRunner(CommandContext& context)
     return runner;
 }
 
-int exitCodeOf(const std::string& verdict)
-{
+int exitCodeOf(const std::string& verdict) {
     return verdict == "pass" ? 0 : protocol::kExitMismatch;
 }
 
-std::string numberText(const std::optional<double>& value)
-{
+std::string numberText(const std::optional<double>& value) {
     if (!value) {
         return "-";
     }
@@ -67,15 +64,14 @@ std::string numberText(const std::optional<double>& value)
     return text;
 }
 
-std::string validationText(const operations::ValidationReport& report)
-{
+std::string validationText(const operations::ValidationReport& report) {
     std::vector<std::vector<std::string>> rows = {{"OUTPUT", "DTYPE", "VERDICT", "MAX ABS DIFF", "MISMATCHED"}};
     for (const protocol::LeafResult& leaf : report.leaves) {
         rows.push_back({leaf.pointer, leaf.dtype, leaf.verdict, numberText(leaf.maxAbsDiff),
                         std::to_string(leaf.mismatched) + '/' + std::to_string(leaf.elements)});
     }
-    return operations::versionAddress(report.version) + ": " + operations::verdictSentence(report) + '\n'
-        + (report.leaves.empty() ? std::string() : formatTable(rows, {3, 4}));
+    return operations::versionAddress(report.version) + ": " + operations::verdictSentence(report) + '\n' +
+           (report.leaves.empty() ? std::string() : formatTable(rows, {3, 4}));
 }
 
 /// One of several validated versions.
@@ -85,8 +81,7 @@ struct BatchItem {
 };
 
 /// The worst verdict of a batch; an error counts as "error".
-std::string overallVerdict(const std::map<std::string, int>& counts)
-{
+std::string overallVerdict(const std::map<std::string, int>& counts) {
     static constexpr std::array kWorstFirst = {"error", "fail", "not_comparable", "no_program"};
     for (const char* verdict : kWorstFirst) {
         if (const auto found = counts.find(verdict); found != counts.end() && found->second > 0) {
@@ -96,8 +91,7 @@ std::string overallVerdict(const std::map<std::string, int>& counts)
     return "pass";
 }
 
-Answer batchAnswer(const std::vector<BatchItem>& items, CommandContext& context)
-{
+Answer batchAnswer(const std::vector<BatchItem>& items, CommandContext& context) {
     std::map<std::string, int> counts;
     ordered_json results = ordered_json::array();
     std::vector<std::vector<std::string>> rows = {{"VERSION", "VERDICT", ""}};
@@ -138,15 +132,14 @@ Answer batchAnswer(const std::vector<BatchItem>& items, CommandContext& context)
                    {"counts", std::move(countDocument)},
                    {"results", std::move(results)}};
     answer.text = items.empty() ? std::string() : formatTable(rows, {});
-    answer.text += std::to_string(counts["pass"]) + " of " + operations::countText(static_cast<std::int64_t>(items.size()), "version", "versions")
-        + " passed\n";
+    answer.text += std::to_string(counts["pass"]) + " of " +
+                   operations::countText(static_cast<std::int64_t>(items.size()), "version", "versions") + " passed\n";
     answer.exitCode = verdict == "error" ? errorExit : exitCodeOf(verdict);
     return answer;
 }
 
 /// Addresses of every version that the query finds.
-base::Result<std::vector<std::string>> findAll(registry::Registry& registry, const std::string& query)
-{
+base::Result<std::vector<std::string>> findAll(registry::Registry& registry, const std::string& query) {
     std::vector<std::string> found;
     registry::SearchRequest request;
     request.query = query;
@@ -166,14 +159,12 @@ base::Result<std::vector<std::string>> findAll(registry::Registry& registry, con
 }
 
 /// Errors after which going on with the next version makes no sense.
-bool endsBatch(base::ErrorCode code)
-{
-    return code == base::ErrorCode::Cancelled || code == base::ErrorCode::Timeout
-        || code == base::ErrorCode::EnvironmentMissing;
+bool endsBatch(base::ErrorCode code) {
+    return code == base::ErrorCode::Cancelled || code == base::ErrorCode::Timeout ||
+           code == base::ErrorCode::EnvironmentMissing;
 }
 
-base::Result<Answer> validateBatch(CommandContext& context, Runner& runner, const std::vector<std::string>& addresses)
-{
+base::Result<Answer> validateBatch(CommandContext& context, Runner& runner, const std::vector<std::string>& addresses) {
     std::vector<BatchItem> items;
     for (const std::string& address : addresses) {
         items.push_back({address, runner.operations->validate(address, runner.settings, runner.context)});
@@ -190,8 +181,7 @@ base::Result<Answer> validateBatch(CommandContext& context, Runner& runner, cons
 
 } // namespace
 
-base::Result<Answer> rebuild(CommandContext& context)
-{
+base::Result<Answer> rebuild(CommandContext& context) {
     base::Result<Runner> runner = makeRunner(context);
     if (!runner) {
         return runner.error();
@@ -214,8 +204,7 @@ base::Result<Answer> rebuild(CommandContext& context)
     return answer;
 }
 
-base::Result<Answer> validate(CommandContext& context)
-{
+base::Result<Answer> validate(CommandContext& context) {
     const std::vector<std::string>& addresses = context.arguments().positionals();
     const bool isQuery = context.arguments().has("query");
     if (addresses.empty() != isQuery) {
@@ -249,22 +238,19 @@ base::Result<Answer> validate(CommandContext& context)
 
 namespace {
 
-std::string known(const std::optional<std::int64_t>& value, std::string (*format)(std::int64_t))
-{
+std::string known(const std::optional<std::int64_t>& value, std::string (*format)(std::int64_t)) {
     return value ? format(*value) : "unknown";
 }
 
-std::string nodeMetric(const ordered_json& node, const char* key, const char* part, std::string (*format)(std::int64_t))
-{
+std::string nodeMetric(const ordered_json& node, const char* key, const char* part, std::string (*format)(std::int64_t)) {
     const ordered_json& value = node[key][part];
     return value.is_null() ? "-" : format(value.get<std::int64_t>());
 }
 
-std::string profileText(const operations::ProfileReport& report, const ordered_json& nodes)
-{
+std::string profileText(const operations::ProfileReport& report, const ordered_json& nodes) {
     const protocol::ProfileResult& result = report.result;
-    std::string text = operations::versionAddress(report.version) + " on " + report.device + ", "
-        + operations::countText(report.threads, "thread", "threads") + '\n';
+    std::string text = operations::versionAddress(report.version) + " on " + report.device + ", " +
+                       operations::countText(report.threads, "thread", "threads") + '\n';
     text += formatTable({{"Latency", known(result.latencyNs, operations::durationText)},
                          {"FLOPs", (result.unknown.empty() ? "" : "at least ") + known(result.flops, operations::flopsText)},
                          {"Parameters", known(result.parameterBytes, operations::bytesText)},
@@ -275,10 +261,11 @@ std::string profileText(const operations::ProfileReport& report, const ordered_j
     for (const ordered_json& node : nodes) {
         const std::string path = node["path"].get<std::string>();
         const bool isModule = node["kind"] == "module";
-        rows.push_back({nodeMetric(node, "latency_ns", "self", operations::durationText),
-                        nodeMetric(node, "latency_ns", "total", operations::durationText),
-                        nodeMetric(node, "flops", "total", operations::flopsText), path.empty() ? "(module itself)" : path,
-                        isModule && node["class"].is_string() ? node["class"].get<std::string>() : node["name"].get<std::string>()});
+        rows.push_back(
+            {nodeMetric(node, "latency_ns", "self", operations::durationText),
+             nodeMetric(node, "latency_ns", "total", operations::durationText),
+             nodeMetric(node, "flops", "total", operations::flopsText), path.empty() ? "(module itself)" : path,
+             isModule && node["class"].is_string() ? node["class"].get<std::string>() : node["name"].get<std::string>()});
     }
     text += formatTable(rows, {0, 1, 2});
     for (const auto& [metric, reason] : result.reasons) {
@@ -289,8 +276,7 @@ std::string profileText(const operations::ProfileReport& report, const ordered_j
 
 } // namespace
 
-base::Result<Answer> profileVersion(CommandContext& context)
-{
+base::Result<Answer> profileVersion(CommandContext& context) {
     base::Result<Runner> runner = makeRunner(context);
     if (!runner) {
         return runner.error();

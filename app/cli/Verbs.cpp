@@ -24,29 +24,24 @@ const std::vector<OptionSpec> kRun = {
     {"threads", "N", "intra-op threads"},
 };
 
-std::vector<OptionSpec> with(const std::vector<OptionSpec>& base, std::vector<OptionSpec> more)
-{
+std::vector<OptionSpec> with(const std::vector<OptionSpec>& base, std::vector<OptionSpec> more) {
     more.insert(more.end(), base.begin(), base.end());
     return more;
 }
 
-std::vector<VerbSpec> makeVerbs()
-{
+std::vector<VerbSpec> makeVerbs() {
     return {
         {"import", "PATH...", 1, kAny, "Add capture bundles: a bundle folder, a .mlens file, or a folder of bundles.", kCommon},
         {"search", "[QUERY...]", 0, kAny, "List versions; see docs/cli.md for the query language.",
-         with(kCommon,
-              {{"limit", "N", "versions on a page, 1 to 1000 (default: 50)"},
-               {"cursor", "C", "next_cursor of the page before"},
-               {"sort", "KEY", "newest, name, parameters or latency (default: newest)"}})},
+         with(kCommon, {{"limit", "N", "versions on a page, 1 to 1000 (default: 50)"},
+                        {"cursor", "C", "next_cursor of the page before"},
+                        {"sort", "KEY", "newest, name, parameters or latency (default: newest)"}})},
         {"show", "VERSION", 1, 1, "What a version holds.",
-         with(kCommon,
-              {{"tensors", "", "statistics of the inputs and outputs of a call"},
-               {"source", "", "the source of its class"},
-               {"call", "N", "which captured call, from 0"}})},
+         with(kCommon, {{"tensors", "", "statistics of the inputs and outputs of a call"},
+                        {"source", "", "the source of its class"},
+                        {"call", "N", "which captured call, from 0"}})},
         {"tree", "VERSION", 1, 1, "Its module hierarchy with FLOPs, parameters and the time in the traced run.",
-         with(kCommon,
-              {{"depth", "N", "levels below the module"}, {"operators", "", "operators too, not only modules"}})},
+         with(kCommon, {{"depth", "N", "levels below the module"}, {"operators", "", "operators too, not only modules"}})},
         {"rebuild", "VERSION", 1, 1, "Load its program and weights and run it once on the captured inputs.",
          with(kCommon, kRun)},
         {"validate", "VERSION...", 0, kAny, "Run on the captured inputs and compare with the captured outputs.",
@@ -61,8 +56,7 @@ std::vector<VerbSpec> makeVerbs()
     };
 }
 
-std::string padded(std::string text, std::size_t width)
-{
+std::string padded(std::string text, std::size_t width) {
     text.resize(std::max(text.size(), width), ' ');
     return text;
 }
@@ -79,19 +73,16 @@ VERSION is MODEL::MODULE@vN, MODEL::MODULE@ALIAS, MODEL::MODULE (the latest), or
 
 } // namespace
 
-const std::vector<VerbSpec>& verbs()
-{
+const std::vector<VerbSpec>& verbs() {
     static const std::vector<VerbSpec> table = makeVerbs();
     return table;
 }
 
-const std::vector<OptionSpec>& commonOptions()
-{
+const std::vector<OptionSpec>& commonOptions() {
     return kCommon;
 }
 
-std::string helpText(const VerbSpec* verb)
-{
+std::string helpText(const VerbSpec* verb) {
     constexpr std::size_t kNameWidth = 12;
     constexpr std::size_t kOptionWidth = 20;
     std::string text;
@@ -103,14 +94,14 @@ std::string helpText(const VerbSpec* verb)
         }
         text += "\nmodulelens VERB --help shows the options of a verb.\n";
     } else {
-        text = "Usage: modulelens " + std::string(verb->name) + ' ' + std::string(verb->positionals) + " [OPTIONS]\n\n"
-            + std::string(verb->help) + '\n';
+        text = "Usage: modulelens " + std::string(verb->name) + ' ' + std::string(verb->positionals) + " [OPTIONS]\n\n" +
+               std::string(verb->help) + '\n';
         options = &verb->options;
     }
     text += "\nOptions:\n";
     for (const OptionSpec& option : *options) {
-        const std::string name = "--" + std::string(option.name)
-            + (option.value.empty() ? std::string() : ' ' + std::string(option.value));
+        const std::string name =
+            "--" + std::string(option.name) + (option.value.empty() ? std::string() : ' ' + std::string(option.value));
         text += "  " + padded(name, kOptionWidth) + std::string(option.help) + '\n';
     }
     return text + '\n' + kExitCodes;

@@ -4,8 +4,7 @@
 
 #include <QCoreApplication>
 
-int main(int argc, char** argv)
-{
+int main(int argc, char** argv) {
     // The words are taken as bytes, before Qt decodes them: names and paths need not be text in the locale's encoding.
     const std::vector<std::string> words(argv + 1, argv + argc);
     const QCoreApplication application(argc, argv);
