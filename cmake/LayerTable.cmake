@@ -5,7 +5,7 @@
 
 include_guard(GLOBAL)
 
-ml_layer(base DIR backend/base QT_FREE THIRD_PARTY openssl xxhash minizip)
+ml_layer(base DIR backend/base QT_FREE THIRD_PARTY openssl)
 ml_layer(rpc DIR backend/rpc QT_FREE MAY_USE base THIRD_PARTY nlohmann_json)
 ml_layer(protocol DIR backend/protocol QT_FREE MAY_USE base rpc THIRD_PARTY nlohmann_json)
 ml_layer(capture DIR backend/capture QT_FREE MAY_USE base THIRD_PARTY nlohmann_json)

@@ -5,19 +5,12 @@
 # system library, so that its headers give no warnings.
 
 include_guard(GLOBAL)
-find_package(PkgConfig REQUIRED)
 
 # The imported target behind a key of the layer table, found on first use.
 function(ml_third_party_target out key)
     if(key STREQUAL "openssl")
         find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
         set(target OpenSSL::Crypto)
-    elseif(key STREQUAL "xxhash")
-        pkg_check_modules(ML_XXHASH REQUIRED QUIET IMPORTED_TARGET GLOBAL libxxhash)
-        set(target PkgConfig::ML_XXHASH)
-    elseif(key STREQUAL "minizip")
-        pkg_check_modules(ML_MINIZIP REQUIRED QUIET IMPORTED_TARGET GLOBAL minizip)
-        set(target PkgConfig::ML_MINIZIP)
     elseif(key STREQUAL "nlohmann_json")
         find_package(nlohmann_json 3.11 REQUIRED)
         set(target nlohmann_json::nlohmann_json)

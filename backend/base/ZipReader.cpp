@@ -26,6 +26,8 @@ constexpr std::uint64_t kEnd64LocatorSize = 20;
 constexpr std::uint64_t kMaximumComment = 0xffff;
 constexpr std::uint16_t kFlagEncrypted = 1U << 0U;
 constexpr std::uint16_t kFlagDataDescriptor = 1U << 3U;
+constexpr std::uint16_t kVersion = 20;
+constexpr std::uint16_t kVersion64 = 45;
 constexpr std::uint16_t kExtraZip64 = 1;
 constexpr std::uint16_t kExtraPadding = 0x4d4c;
 constexpr std::uint32_t kIn64 = 0xffffffff;
@@ -172,15 +174,17 @@ public:
     }
 
 private:
-    /// Versions, flags, method, time, date, comment, disk and attributes of two records of the directory are equal.
+    /// System, flags, method, time, date, comment, disk and attributes of two records of the directory are equal.
     [[nodiscard]] bool looksLike(std::uint64_t record, std::uint64_t other) const
     {
-        return m_bytes.u64(record + 4) == m_bytes.u64(other + 4) && m_bytes.u16(record + 12) == m_bytes.u16(other + 12) &&
-               m_bytes.u16(record + 14) == m_bytes.u16(other + 14) && m_bytes.u64(record + 32) == m_bytes.u64(other + 32) &&
-               m_bytes.u16(record + 40) == m_bytes.u16(other + 40) && m_bytes.u16(record + 32) == 0;
+        constexpr std::uint64_t versions = 0x00ff00ff;
+        return (m_bytes.u64(record + 4) | versions) == (m_bytes.u64(other + 4) | versions) &&
+               m_bytes.u16(record + 12) == m_bytes.u16(other + 12) && m_bytes.u16(record + 14) == m_bytes.u16(other + 14) &&
+               m_bytes.u64(record + 32) == m_bytes.u64(other + 32) && m_bytes.u16(record + 40) == m_bytes.u16(other + 40) &&
+               m_bytes.u16(record + 32) == 0;
     }
 
-    /// The local header's version is the record's, and the extra fields of both hold padding and 64-bit sizes only.
+    /// Versions say whether numbers of 64 bits are used, and the extra fields hold such numbers and padding only.
     [[nodiscard]] bool hasOnlyKnownFields(std::uint64_t record, const CentralEntry& entry) const
     {
         const std::uint64_t header = entry.headerOffset;
@@ -191,7 +195,10 @@ private:
             wide += m_bytes.u32(field) == kIn64 ? 8 : 0;
         }
         const bool isLocalWide = m_bytes.u32(header + 18) == kIn64 && m_bytes.u32(header + 22) == kIn64;
-        return m_bytes.u16(header + 4) == m_bytes.u16(record + 6) &&
+        const std::uint16_t localVersion = isLocalWide ? kVersion64 : kVersion;
+        const std::uint16_t centralVersion = isLocalWide || wide > 0 ? kVersion64 : kVersion;
+        return m_bytes.u16(header + 4) == localVersion && m_bytes.u16(record + 6) == centralVersion &&
+               (m_bytes.u16(record + 4) & 0xffU) == centralVersion &&
                fieldsAreKnown(central, m_bytes.u16(record + 30), wide, nullptr) &&
                fieldsAreKnown(local, m_bytes.u16(header + 28), isLocalWide ? 16 : 0, &entry);
     }

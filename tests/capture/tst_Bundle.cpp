@@ -8,6 +8,7 @@
 #include "tests/support/TestPaths.h"
 #include "tests/support/ZipWriter.h"
 
+#include <QProcess>
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -223,6 +224,44 @@ private slots:
             changed[i] = static_cast<char>(whole[i] ^ (1 << (i % 8)));
             QVERIFY2(!check(files), std::to_string(i).c_str());
             changed[i] = whole[i];
+        }
+    }
+
+    /// The tracer's own packing, as it is and with 64-bit sizes, which it uses for large members.
+    void packedBundleOfTheTracer_isReadAndRefusedWhenChanged()
+    {
+        const std::filesystem::path python = test::pythonPath();
+        if (python.empty()) {
+            QSKIP("no Python in this build, or not started by ctest");
+        }
+        const QTemporaryDir temporary;
+        QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+        environment.insert(QStringLiteral("PYTHONPATH"), QString::fromStdString((test::sourceFolder() / "backend/python").string()));
+        QProcess process;
+        process.setProcessEnvironment(environment);
+        process.start(QString::fromStdString(python.string()),
+                      {QStringLiteral("-c"),
+                       QStringLiteral("import sys, zipfile\n"
+                                      "from modulelens.bundle_archive import pack_bundle\n"
+                                      "pack_bundle(sys.argv[1], sys.argv[2] + '/plain.mlens')\n"
+                                      "zipfile.ZIP64_LIMIT = 2000\n"
+                                      "pack_bundle(sys.argv[1], sys.argv[2] + '/wide.mlens')\n"),
+                       QString::fromStdString(goldenFolder().string()), temporary.path()});
+        QVERIFY(process.waitForFinished(100000));
+        QVERIFY2(process.exitCode() == 0, process.readAllStandardError().constData());
+        constexpr std::size_t step = 487;
+        for (const char* name : {"plain.mlens", "wide.mlens"}) {
+            const std::filesystem::path path = temporary.path().toStdString();
+            const std::string whole = *base::realFileSystem().read(path / name, 1 << 24);
+            test::MemoryFileSystem files(kFolder);
+            std::string& changed = files.files[""] = whole;
+            const auto good = check(files);
+            QVERIFY2(good, good ? "" : good.error().text().c_str());
+            for (std::size_t i = 0; i < whole.size(); i += step) {
+                changed[i] = static_cast<char>(whole[i] ^ (1 << (i % 8)));
+                QVERIFY2(!check(files), std::to_string(i).c_str());
+                changed[i] = whole[i];
+            }
         }
     }
 
