@@ -30,8 +30,7 @@ struct RegistryTreeModel::Node {
     bool requested = false;
     std::vector<std::unique_ptr<Node>> children;
 
-    [[nodiscard]] int row() const
-    {
+    [[nodiscard]] int row() const {
         const auto& siblings = parent->children;
         const auto same = [this](const std::unique_ptr<Node>& node) { return node.get() == this; };
         return static_cast<int>(std::find_if(siblings.begin(), siblings.end(), same) - siblings.begin());
@@ -39,22 +38,16 @@ struct RegistryTreeModel::Node {
 };
 
 RegistryTreeModel::RegistryTreeModel(TaskPool& pool, QObject* parent)
-    : QAbstractItemModel(parent)
-    , m_pool(pool)
-    , m_root(std::make_unique<Node>())
-{
-}
+    : QAbstractItemModel(parent), m_pool(pool), m_root(std::make_unique<Node>()) {}
 
 RegistryTreeModel::~RegistryTreeModel() = default;
 
-void RegistryTreeModel::setRegistry(std::shared_ptr<registry::Registry> registry)
-{
+void RegistryTreeModel::setRegistry(std::shared_ptr<registry::Registry> registry) {
     m_registry = std::move(registry);
     setResult({}, {});
 }
 
-void RegistryTreeModel::setResult(const QString& query, const QList<ModelRow>& models)
-{
+void RegistryTreeModel::setResult(const QString& query, const QList<ModelRow>& models) {
     beginResetModel();
     ++m_generation;
     m_query = query;
@@ -71,8 +64,7 @@ void RegistryTreeModel::setResult(const QString& query, const QList<ModelRow>& m
     endResetModel();
 }
 
-void RegistryTreeModel::updateVersion(const VersionInfo& version)
-{
+void RegistryTreeModel::updateVersion(const VersionInfo& version) {
     Node* node = findNode(m_root.get(), QStringLiteral("version/") + version.id);
     if (node != nullptr) {
         node->version = version;
@@ -81,14 +73,12 @@ void RegistryTreeModel::updateVersion(const VersionInfo& version)
     }
 }
 
-QModelIndex RegistryTreeModel::find(const QString& key) const
-{
+QModelIndex RegistryTreeModel::find(const QString& key) const {
     const Node* node = findNode(m_root.get(), key);
     return node == nullptr ? QModelIndex() : indexOf(node);
 }
 
-RegistryTreeModel::Node* RegistryTreeModel::findNode(Node* from, const QString& key) const
-{
+RegistryTreeModel::Node* RegistryTreeModel::findNode(Node* from, const QString& key) const {
     for (const std::unique_ptr<Node>& child : from->children) {
         if (child->key == key) {
             return child.get();
@@ -100,18 +90,15 @@ RegistryTreeModel::Node* RegistryTreeModel::findNode(Node* from, const QString& 
     return nullptr;
 }
 
-RegistryTreeModel::Node* RegistryTreeModel::nodeOf(const QModelIndex& index) const
-{
+RegistryTreeModel::Node* RegistryTreeModel::nodeOf(const QModelIndex& index) const {
     return index.isValid() ? static_cast<Node*>(index.internalPointer()) : m_root.get();
 }
 
-QModelIndex RegistryTreeModel::indexOf(const Node* node) const
-{
+QModelIndex RegistryTreeModel::indexOf(const Node* node) const {
     return node == m_root.get() ? QModelIndex() : createIndex(node->row(), 0, node);
 }
 
-QModelIndex RegistryTreeModel::index(int row, int column, const QModelIndex& parent) const
-{
+QModelIndex RegistryTreeModel::index(int row, int column, const QModelIndex& parent) const {
     const Node* node = nodeOf(parent);
     if (column != 0 || row < 0 || row >= static_cast<int>(node->children.size())) {
         return {};
@@ -119,20 +106,19 @@ QModelIndex RegistryTreeModel::index(int row, int column, const QModelIndex& par
     return createIndex(row, column, node->children[static_cast<std::size_t>(row)].get());
 }
 
-QModelIndex RegistryTreeModel::parent(const QModelIndex& child) const
-{
+QModelIndex RegistryTreeModel::parent(const QModelIndex& child) const {
     return child.isValid() ? indexOf(nodeOf(child)->parent) : QModelIndex();
 }
 
-int RegistryTreeModel::rowCount(const QModelIndex& parent) const
-{
+int RegistryTreeModel::rowCount(const QModelIndex& parent) const {
     return parent.column() > 0 ? 0 : static_cast<int>(nodeOf(parent)->children.size());
 }
 
-int RegistryTreeModel::columnCount(const QModelIndex&) const { return 1; }
+int RegistryTreeModel::columnCount(const QModelIndex&) const {
+    return 1;
+}
 
-bool RegistryTreeModel::hasChildren(const QModelIndex& parent) const
-{
+bool RegistryTreeModel::hasChildren(const QModelIndex& parent) const {
     const Node* node = nodeOf(parent);
     if (!parent.isValid()) {
         return !node->children.empty();
@@ -140,13 +126,11 @@ bool RegistryTreeModel::hasChildren(const QModelIndex& parent) const
     return node->kind == RowKind::Model || node->kind == RowKind::Module;
 }
 
-bool RegistryTreeModel::canFetchMore(const QModelIndex& parent) const
-{
+bool RegistryTreeModel::canFetchMore(const QModelIndex& parent) const {
     return parent.isValid() && hasChildren(parent) && !nodeOf(parent)->requested && m_registry != nullptr;
 }
 
-void RegistryTreeModel::fetchMore(const QModelIndex& parent)
-{
+void RegistryTreeModel::fetchMore(const QModelIndex& parent) {
     if (!canFetchMore(parent)) {
         return;
     }
@@ -159,8 +143,7 @@ void RegistryTreeModel::fetchMore(const QModelIndex& parent)
     }
 }
 
-void RegistryTreeModel::replaceChildren(Node* parent, int from, std::vector<std::unique_ptr<Node>> children)
-{
+void RegistryTreeModel::replaceChildren(Node* parent, int from, std::vector<std::unique_ptr<Node>> children) {
     const QModelIndex parentIndex = indexOf(parent);
     const int had = static_cast<int>(parent->children.size());
     if (from < had) {
@@ -182,8 +165,7 @@ void RegistryTreeModel::replaceChildren(Node* parent, int from, std::vector<std:
 namespace {
 
 template <class NodeType>
-std::unique_ptr<NodeType> messageNode(const base::Error& error)
-{
+std::unique_ptr<NodeType> messageNode(const base::Error& error) {
     auto node = std::make_unique<NodeType>();
     node->kind = RegistryTreeModel::RowKind::Message;
     node->name = QString::fromStdString(error.text());
@@ -192,8 +174,7 @@ std::unique_ptr<NodeType> messageNode(const base::Error& error)
 
 } // namespace
 
-void RegistryTreeModel::fetchModules(Node* model)
-{
+void RegistryTreeModel::fetchModules(Node* model) {
     const int generation = m_generation;
     m_pool.run(
         this,
@@ -222,11 +203,10 @@ void RegistryTreeModel::fetchModules(Node* model)
         });
 }
 
-void RegistryTreeModel::fetchVersions(Node* module, const QString& cursor)
-{
+void RegistryTreeModel::fetchVersions(Node* module, const QString& cursor) {
     registry::SearchRequest request;
-    const QString words = m_query + u' ' + queryTerm(QStringLiteral("model"), module->parent->name) + u' '
-        + queryTerm(QStringLiteral("module"), module->name);
+    const QString words = m_query + u' ' + queryTerm(QStringLiteral("model"), module->parent->name) + u' ' +
+                          queryTerm(QStringLiteral("module"), module->name);
     request.query = words.trimmed().toStdString();
     request.limit = kVersionsPerPage;
     request.cursor = cursor.toStdString();
@@ -234,8 +214,8 @@ void RegistryTreeModel::fetchVersions(Node* module, const QString& cursor)
     const int from = static_cast<int>(module->children.size());
     m_pool.run(
         this,
-        [registry = m_registry, request, model = module->parent->name.toStdString(), name = module->name.toStdString()]()
-            -> base::Result<registry::SearchPage> {
+        [registry = m_registry, request, model = module->parent->name.toStdString(),
+         name = module->name.toStdString()]() -> base::Result<registry::SearchPage> {
             // The query matches parts of names; only this module's versions are wanted.
             registry::SearchRequest next = request;
             registry::SearchPage wanted;
@@ -287,8 +267,7 @@ void RegistryTreeModel::fetchVersions(Node* module, const QString& cursor)
         });
 }
 
-void RegistryTreeModel::loadMore(const QModelIndex& moreRow)
-{
+void RegistryTreeModel::loadMore(const QModelIndex& moreRow) {
     Node* more = nodeOf(moreRow);
     if (!moreRow.isValid() || more->kind != RowKind::More) {
         return;
@@ -310,44 +289,48 @@ void RegistryTreeModel::loadMore(const QModelIndex& moreRow)
     }
 }
 
-QVariant RegistryTreeModel::data(const QModelIndex& index, int role) const
-{
+QVariant RegistryTreeModel::data(const QModelIndex& index, int role) const {
     if (!index.isValid()) {
         return {};
     }
     const Node* node = nodeOf(index);
     switch (role) {
-    case Qt::DisplayRole:
-        if (node->kind == RowKind::Module && node->name.isEmpty()) {
-            return QStringLiteral("(whole model)");
-        }
-        if (node->kind == RowKind::More) {
-            return node->cursor.isEmpty() ? formatCount(static_cast<std::int64_t>(node->waiting.size()))
-                    + (node->waiting.size() == 1 ? QStringLiteral(" older version") : QStringLiteral(" older versions"))
-                                          : QStringLiteral("Older versions");
-        }
-        return node->name;
-    case Qt::AccessibleTextRole:
-        if (node->kind == RowKind::Version) {
-            return QString(node->version.address() + QStringLiteral(", ")
-                           + verdictWords(node->version.verdict, node->version.exact).words);
-        }
-        return data(index, Qt::DisplayRole);
-    case Qt::ToolTipRole:
-        if (node->kind == RowKind::Version) {
-            return node->version.address();
-        }
-        return node->kind == RowKind::Module || node->kind == RowKind::Message ? data(index, Qt::DisplayRole) : QVariant();
-    case KindRole: return static_cast<int>(node->kind);
-    case CountRole: return QVariant::fromValue(static_cast<qint64>(node->count));
-    case VersionRole: return QVariant::fromValue(node->version);
-    case KeyRole: return node->key;
-    default: return {};
+        case Qt::DisplayRole:
+            if (node->kind == RowKind::Module && node->name.isEmpty()) {
+                return QStringLiteral("(whole model)");
+            }
+            if (node->kind == RowKind::More) {
+                return node->cursor.isEmpty() ? formatCount(static_cast<std::int64_t>(node->waiting.size())) +
+                                                    (node->waiting.size() == 1 ? QStringLiteral(" older version")
+                                                                               : QStringLiteral(" older versions"))
+                                              : QStringLiteral("Older versions");
+            }
+            return node->name;
+        case Qt::AccessibleTextRole:
+            if (node->kind == RowKind::Version) {
+                return QString(node->version.address() + QStringLiteral(", ") +
+                               verdictWords(node->version.verdict, node->version.exact).words);
+            }
+            return data(index, Qt::DisplayRole);
+        case Qt::ToolTipRole:
+            if (node->kind == RowKind::Version) {
+                return node->version.address();
+            }
+            return node->kind == RowKind::Module || node->kind == RowKind::Message ? data(index, Qt::DisplayRole) : QVariant();
+        case KindRole:
+            return static_cast<int>(node->kind);
+        case CountRole:
+            return QVariant::fromValue(static_cast<qint64>(node->count));
+        case VersionRole:
+            return QVariant::fromValue(node->version);
+        case KeyRole:
+            return node->key;
+        default:
+            return {};
     }
 }
 
-Qt::ItemFlags RegistryTreeModel::flags(const QModelIndex& index) const
-{
+Qt::ItemFlags RegistryTreeModel::flags(const QModelIndex& index) const {
     if (!index.isValid()) {
         return Qt::NoItemFlags;
     }

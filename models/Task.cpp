@@ -11,24 +11,20 @@ namespace {
 constexpr int kBusyAfterMilliseconds = 200;
 }
 
-TaskPool::TaskPool(int threads, QObject* parent)
-    : QObject(parent)
-{
+TaskPool::TaskPool(int threads, QObject* parent) : QObject(parent) {
     if (threads > 0) {
         m_threads = std::make_unique<QThreadPool>();
         m_threads->setMaxThreadCount(threads);
     }
 }
 
-TaskPool::~TaskPool()
-{
+TaskPool::~TaskPool() {
     if (m_threads) {
         m_threads->waitForDone();
     }
 }
 
-void TaskPool::submit(std::function<void()> body)
-{
+void TaskPool::submit(std::function<void()> body) {
     ++m_open;
     if (m_threads) {
         m_threads->start(std::move(body));
@@ -37,8 +33,7 @@ void TaskPool::submit(std::function<void()> body)
     }
 }
 
-void TaskPool::deliver(std::function<void()> body)
-{
+void TaskPool::deliver(std::function<void()> body) {
     const auto arrive = [this, body = std::move(body)] {
         body();
         if (--m_open == 0) {
@@ -52,11 +47,7 @@ void TaskPool::deliver(std::function<void()> body)
     }
 }
 
-LatestTask::LatestTask(TaskPool& pool, QObject* parent)
-    : QObject(parent)
-    , m_pool(pool)
-    , m_timer(std::make_unique<QTimer>())
-{
+LatestTask::LatestTask(TaskPool& pool, QObject* parent) : QObject(parent), m_pool(pool), m_timer(std::make_unique<QTimer>()) {
     m_timer->setSingleShot(true);
     m_timer->setInterval(kBusyAfterMilliseconds);
     connect(m_timer.get(), &QTimer::timeout, this, [this] {
@@ -65,10 +56,11 @@ LatestTask::LatestTask(TaskPool& pool, QObject* parent)
     });
 }
 
-LatestTask::~LatestTask() { m_stop.request_stop(); }
+LatestTask::~LatestTask() {
+    m_stop.request_stop();
+}
 
-void LatestTask::cancel()
-{
+void LatestTask::cancel() {
     m_stop.request_stop();
     ++m_generation;
     if (m_running) {
@@ -76,8 +68,7 @@ void LatestTask::cancel()
     }
 }
 
-std::stop_token LatestTask::begin()
-{
+std::stop_token LatestTask::begin() {
     m_stop.request_stop();
     m_stop = std::stop_source();
     ++m_generation;
@@ -88,8 +79,7 @@ std::stop_token LatestTask::begin()
     return m_stop.get_token();
 }
 
-void LatestTask::finish()
-{
+void LatestTask::finish() {
     m_running = false;
     m_timer->stop();
     if (m_busy) {

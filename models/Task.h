@@ -32,8 +32,7 @@ public:
     /// Runs `work()` on the pool; it returns base::Result<T> (or T) and may throw. Then calls `done(Result<T>)` in the GUI
     /// thread, unless `context` is gone by then.
     template <class Work, class Done>
-    void run(QObject* context, Work work, Done done)
-    {
+    void run(QObject* context, Work work, Done done) {
         using Outcome = decltype(base::guarded("", work));
         QPointer<QObject> receiver(context);
         submit([this, receiver, work = std::move(work), done = std::move(done)]() mutable {
@@ -72,8 +71,7 @@ public:
 
     /// As TaskPool::run; `work(std::stop_token)`.
     template <class Work, class Done>
-    void run(Work work, Done done)
-    {
+    void run(Work work, Done done) {
         const std::stop_token stop = begin();
         const int generation = m_generation;
         m_pool.run(

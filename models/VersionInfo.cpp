@@ -10,8 +10,7 @@ namespace modulelens::models {
 
 namespace {
 
-QStringList listOf(const std::vector<std::string>& texts)
-{
+QStringList listOf(const std::vector<std::string>& texts) {
     QStringList list;
     for (const std::string& text : texts) {
         list.append(QString::fromStdString(text));
@@ -21,21 +20,20 @@ QStringList listOf(const std::vector<std::string>& texts)
 
 } // namespace
 
-QString VersionInfo::address() const
-{
+QString VersionInfo::address() const {
     return QString::fromStdString(registry::formatVersionAddress(model.toStdString(), module.toStdString(), number));
 }
 
-QString VersionInfo::shortName() const
-{
+QString VersionInfo::shortName() const {
     const QString name = module.isEmpty() ? model : module;
     return name + QStringLiteral("@v") + QString::number(number);
 }
 
-QString VersionInfo::moduleTitle() const { return module.isEmpty() ? QStringLiteral("(whole model)") : module; }
+QString VersionInfo::moduleTitle() const {
+    return module.isEmpty() ? QStringLiteral("(whole model)") : module;
+}
 
-VersionInfo versionInfoOf(const registry::VersionSummary& summary)
-{
+VersionInfo versionInfoOf(const registry::VersionSummary& summary) {
     VersionInfo info;
     info.id = QString::fromStdString(summary.id);
     info.model = QString::fromStdString(summary.model);
@@ -58,8 +56,7 @@ VersionInfo versionInfoOf(const registry::VersionSummary& summary)
     return info;
 }
 
-VerdictWords verdictWords(const QString& verdict, bool exact)
-{
+VerdictWords verdictWords(const QString& verdict, bool exact) {
     using Kind = VerdictWords::Kind;
     if (verdict == QStringLiteral("pass")) {
         return exact ? VerdictWords{Kind::Good, QStringLiteral("Validated, bit-exact")}

@@ -12,18 +12,14 @@
 
 namespace modulelens::widgets {
 
-Banner::Banner(QWidget* parent)
-    : QWidget(parent)
-    , m_actions(new QHBoxLayout(this))
-{
+Banner::Banner(QWidget* parent) : QWidget(parent), m_actions(new QHBoxLayout(this)) {
     setFixedHeight(56);
     m_actions->setContentsMargins(16, 0, 16, 0);
     m_actions->setSpacing(8);
     m_actions->addStretch(1);
 }
 
-void Banner::show(Kind kind, const QString& sentence, const QString& detail)
-{
+void Banner::show(Kind kind, const QString& sentence, const QString& detail) {
     m_kind = kind;
     m_sentence = sentence;
     m_detail = detail;
@@ -33,24 +29,35 @@ void Banner::show(Kind kind, const QString& sentence, const QString& detail)
     update();
 }
 
-QPushButton* Banner::addAction(const QString& text)
-{
+QPushButton* Banner::addAction(const QString& text) {
     auto* button = new QPushButton(text, this);
     m_actions->addWidget(button);
     return button;
 }
 
-void Banner::paintEvent(QPaintEvent*)
-{
+void Banner::paintEvent(QPaintEvent*) {
     const Theme& t = Theme::current();
     QColor ground = t.window;
     QColor mark = t.text2;
     Icon icon = Icon::Info;
     switch (m_kind) {
-    case Kind::Good: ground = t.okSoft; mark = t.ok; icon = Icon::Check; break;
-    case Kind::Neutral: break;
-    case Kind::Warning: ground = t.warnSoft; mark = t.warn; icon = Icon::Warning; break;
-    case Kind::Bad: ground = t.badSoft; mark = t.bad; icon = Icon::Failed; break;
+        case Kind::Good:
+            ground = t.okSoft;
+            mark = t.ok;
+            icon = Icon::Check;
+            break;
+        case Kind::Neutral:
+            break;
+        case Kind::Warning:
+            ground = t.warnSoft;
+            mark = t.warn;
+            icon = Icon::Warning;
+            break;
+        case Kind::Bad:
+            ground = t.badSoft;
+            mark = t.bad;
+            icon = Icon::Failed;
+            break;
     }
     QPainter painter(this);
     painter.fillRect(rect(), ground);
@@ -63,7 +70,8 @@ void Banner::paintEvent(QPaintEvent*)
         }
     }
     const bool oneLine = m_detail.isEmpty();
-    drawText(painter, QRectF(48, oneLine ? 0 : 7, right - 48, oneLine ? height() : 22), m_sentence, uiFont(15, QFont::DemiBold), t.text);
+    drawText(painter, QRectF(48, oneLine ? 0 : 7, right - 48, oneLine ? height() : 22), m_sentence, uiFont(15, QFont::DemiBold),
+             t.text);
     drawText(painter, QRectF(48, 30, right - 48, 18), m_detail, uiFont(12), t.text);
 }
 

@@ -18,12 +18,9 @@ namespace {
 constexpr int kGap = 4;
 constexpr int kPlusRoom = 24;
 constexpr int kEditWidth = 140;
-}
+}  // namespace
 
-ChipRow::ChipRow(QWidget* parent)
-    : QWidget(parent)
-    , m_edit(new QLineEdit(this))
-{
+ChipRow::ChipRow(QWidget* parent) : QWidget(parent), m_edit(new QLineEdit(this)) {
     setFixedHeight(24);
     setAccessibleName(tr("Aliases and tags"));
     setFocusPolicy(Qt::TabFocus);
@@ -37,8 +34,7 @@ ChipRow::ChipRow(QWidget* parent)
     connect(m_edit, &QLineEdit::returnPressed, this, [this] { finishAdding(true); });
 }
 
-void ChipRow::setChips(const QStringList& aliases, const QStringList& tags)
-{
+void ChipRow::setChips(const QStringList& aliases, const QStringList& tags) {
     m_entries.clear();
     for (const QString& alias : aliases) {
         m_entries.append({alias, true, alias != QStringLiteral("latest"), 0, 0});
@@ -52,16 +48,14 @@ void ChipRow::setChips(const QStringList& aliases, const QStringList& tags)
     layOut();
 }
 
-void ChipRow::startAdding()
-{
+void ChipRow::startAdding() {
     m_edit->clear();
     m_edit->show();
     layOut();
     m_edit->setFocus();
 }
 
-void ChipRow::finishAdding(bool accept)
-{
+void ChipRow::finishAdding(bool accept) {
     if (!m_edit->isVisible()) {
         return;
     }
@@ -79,8 +73,7 @@ void ChipRow::finishAdding(bool accept)
     }
 }
 
-void ChipRow::layOut()
-{
+void ChipRow::layOut() {
     int x = 0;
     for (Entry& entry : m_entries) {
         entry.x = x;
@@ -93,15 +86,17 @@ void ChipRow::layOut()
     update();
 }
 
-QSize ChipRow::sizeHint() const { return {m_plusX + (m_edit->isVisible() ? kEditWidth + 10 : kPlusRoom), 24}; }
+QSize ChipRow::sizeHint() const {
+    return {m_plusX + (m_edit->isVisible() ? kEditWidth + 10 : kPlusRoom), 24};
+}
 
-void ChipRow::paintEvent(QPaintEvent*)
-{
+void ChipRow::paintEvent(QPaintEvent*) {
     const Theme& t = Theme::current();
     QPainter painter(this);
     for (int i = 0; i < m_entries.size(); ++i) {
         const Entry& entry = m_entries[i];
-        paintChip(painter, entry.x, 12, Chip{entry.text, entry.alias ? ChipKind::Alias : ChipKind::Tag, {}, false}, kHeaderChipHeight);
+        paintChip(painter, entry.x, 12, Chip{entry.text, entry.alias ? ChipKind::Alias : ChipKind::Tag, {}, false},
+                  kHeaderChipHeight);
         if (entry.removable && (i == m_hover || (hasFocus() && i == m_focus))) {
             // The cross covers the end of the chip only while it is pointed at.
             const QRectF cross(entry.x + entry.width - 17, 4, 15, 16);
@@ -131,8 +126,7 @@ void ChipRow::paintEvent(QPaintEvent*)
     }
 }
 
-int ChipRow::entryAt(int x) const
-{
+int ChipRow::entryAt(int x) const {
     for (int i = 0; i < m_entries.size(); ++i) {
         if (x >= m_entries[i].x && x < m_entries[i].x + m_entries[i].width) {
             return i;
@@ -141,8 +135,7 @@ int ChipRow::entryAt(int x) const
     return -1;
 }
 
-void ChipRow::removeEntry(int index)
-{
+void ChipRow::removeEntry(int index) {
     if (index < 0 || index >= m_entries.size() || !m_entries[index].removable) {
         return;
     }
@@ -154,8 +147,7 @@ void ChipRow::removeEntry(int index)
     }
 }
 
-void ChipRow::mousePressEvent(QMouseEvent* event)
-{
+void ChipRow::mousePressEvent(QMouseEvent* event) {
     const int x = static_cast<int>(event->position().x());
     const int index = entryAt(x);
     if (index >= 0 && x > m_entries[index].x + m_entries[index].width - 18) {
@@ -165,8 +157,7 @@ void ChipRow::mousePressEvent(QMouseEvent* event)
     }
 }
 
-void ChipRow::mouseMoveEvent(QMouseEvent* event)
-{
+void ChipRow::mouseMoveEvent(QMouseEvent* event) {
     const int index = entryAt(static_cast<int>(event->position().x()));
     if (index != m_hover) {
         m_hover = index;
@@ -174,37 +165,46 @@ void ChipRow::mouseMoveEvent(QMouseEvent* event)
     }
 }
 
-void ChipRow::leaveEvent(QEvent*)
-{
+void ChipRow::leaveEvent(QEvent*) {
     m_hover = -1;
     update();
 }
 
-void ChipRow::keyPressEvent(QKeyEvent* event)
-{
+void ChipRow::keyPressEvent(QKeyEvent* event) {
     const int last = static_cast<int>(m_entries.size()) - 1;
     switch (event->key()) {
-    case Qt::Key_Left: m_focus = m_focus < 0 ? last : std::max(0, m_focus - 1); break;
-    case Qt::Key_Right: m_focus = m_focus < 0 || m_focus == last ? -1 : m_focus + 1; break;
-    case Qt::Key_Delete:
-    case Qt::Key_Backspace: removeEntry(m_focus); break;
-    case Qt::Key_Return:
-    case Qt::Key_Space:
-        if (m_focus < 0) {
-            startAdding();
-        }
-        break;
-    default: QWidget::keyPressEvent(event); return;
+        case Qt::Key_Left:
+            m_focus = m_focus < 0 ? last : std::max(0, m_focus - 1);
+            break;
+        case Qt::Key_Right:
+            m_focus = m_focus < 0 || m_focus == last ? -1 : m_focus + 1;
+            break;
+        case Qt::Key_Delete:
+        case Qt::Key_Backspace:
+            removeEntry(m_focus);
+            break;
+        case Qt::Key_Return:
+        case Qt::Key_Space:
+            if (m_focus < 0) {
+                startAdding();
+            }
+            break;
+        default:
+            QWidget::keyPressEvent(event);
+            return;
     }
     update();
 }
 
-void ChipRow::focusInEvent(QFocusEvent*) { update(); }
+void ChipRow::focusInEvent(QFocusEvent*) {
+    update();
+}
 
-void ChipRow::focusOutEvent(QFocusEvent*) { update(); }
+void ChipRow::focusOutEvent(QFocusEvent*) {
+    update();
+}
 
-bool ChipRow::eventFilter(QObject* watched, QEvent* event)
-{
+bool ChipRow::eventFilter(QObject* watched, QEvent* event) {
     if (event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
         finishAdding(false);
         return true;

@@ -16,14 +16,10 @@ namespace modulelens::widgets {
 namespace {
 constexpr int kIconSize = 32;
 constexpr int kIconRoom = 44;
-}
+}  // namespace
 
 EmptyState::EmptyState(QWidget* parent)
-    : QWidget(parent)
-    , m_title(new QLabel(this))
-    , m_sentence(new QLabel(this))
-    , m_link(new QPushButton(this))
-{
+    : QWidget(parent), m_title(new QLabel(this)), m_sentence(new QLabel(this)), m_link(new QPushButton(this)) {
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(16, 48 + kIconRoom, 16, 16);
     layout->setSpacing(4);
@@ -42,8 +38,7 @@ EmptyState::EmptyState(QWidget* parent)
     recolour();
 }
 
-void EmptyState::show(Icon icon, const QString& title, const QString& sentence, const QString& link)
-{
+void EmptyState::show(Icon icon, const QString& title, const QString& sentence, const QString& link) {
     m_icon = icon;
     m_title->setText(title);
     m_sentence->setText(sentence);
@@ -52,10 +47,11 @@ void EmptyState::show(Icon icon, const QString& title, const QString& sentence, 
     update();
 }
 
-QString EmptyState::title() const { return m_title->text(); }
+QString EmptyState::title() const {
+    return m_title->text();
+}
 
-void EmptyState::recolour()
-{
+void EmptyState::recolour() {
     const Theme& t = Theme::current();
     const auto colour = [](QWidget* widget, const QColor& text) {
         QPalette palette = widget->palette();
@@ -69,16 +65,14 @@ void EmptyState::recolour()
                               .arg(t.accent.name()));
 }
 
-void EmptyState::changeEvent(QEvent* event)
-{
+void EmptyState::changeEvent(QEvent* event) {
     if (event->type() == QEvent::ApplicationPaletteChange) {
         recolour();
     }
     QWidget::changeEvent(event);
 }
 
-void EmptyState::paintEvent(QPaintEvent*)
-{
+void EmptyState::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     paintIcon(painter, QRectF((width() - kIconSize) / 2.0, 48, kIconSize, kIconSize), m_icon, Theme::current().line2);
 }

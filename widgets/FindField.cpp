@@ -18,12 +18,10 @@ namespace modulelens::widgets {
 namespace {
 constexpr int kIconRoom = 24;
 constexpr int kArrowsRoom = 54;
-}
+}  // namespace
 
 FindField::FindField(const QString& placeholder, const QString& shortcutHint, QWidget* parent)
-    : QLineEdit(parent)
-    , m_hint(shortcutHint)
-{
+    : QLineEdit(parent), m_hint(shortcutHint) {
     setPlaceholderText(placeholder);
     setAccessibleName(placeholder);
     setFixedHeight(28);
@@ -31,23 +29,20 @@ FindField::FindField(const QString& placeholder, const QString& shortcutHint, QW
     connect(this, &QLineEdit::textChanged, this, &FindField::updateMargins);
 }
 
-void FindField::setCount(const QString& text)
-{
+void FindField::setCount(const QString& text) {
     m_count = text;
     setAccessibleDescription(text);
     updateMargins();
     update();
 }
 
-void FindField::updateMargins()
-{
+void FindField::updateMargins() {
     const QString right = text().isEmpty() ? m_hint : m_count;
     const int words = static_cast<int>(std::ceil(QFontMetricsF(uiFont(11)).horizontalAdvance(right)));
     setTextMargins(kIconRoom - 4, 0, words + 6 + (text().isEmpty() ? 0 : kArrowsRoom), 0);
 }
 
-void FindField::paintEvent(QPaintEvent* event)
-{
+void FindField::paintEvent(QPaintEvent* event) {
     QLineEdit::paintEvent(event);
     const Theme& t = Theme::current();
     QPainter painter(this);
@@ -62,8 +57,7 @@ void FindField::paintEvent(QPaintEvent* event)
     paintIcon(painter, QRectF(width() - 20, 7, 14, 14), Icon::Close, t.text2);
 }
 
-void FindField::keyPressEvent(QKeyEvent* event)
-{
+void FindField::keyPressEvent(QKeyEvent* event) {
     const bool enter = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter || event->key() == Qt::Key_F3;
     if (enter) {
         if (event->modifiers().testFlag(Qt::ShiftModifier)) {
@@ -78,8 +72,7 @@ void FindField::keyPressEvent(QKeyEvent* event)
     }
 }
 
-void FindField::mousePressEvent(QMouseEvent* event)
-{
+void FindField::mousePressEvent(QMouseEvent* event) {
     const double fromRight = width() - event->position().x();
     if (text().isEmpty() || fromRight > kArrowsRoom) {
         QLineEdit::mousePressEvent(event);

@@ -13,8 +13,7 @@ namespace modulelens::widgets {
 
 namespace {
 
-QFont faceOf(const QStringList& families, int pixels, QFont::Weight weight)
-{
+QFont faceOf(const QStringList& families, int pixels, QFont::Weight weight) {
     QFont font;
     font.setFamilies(families);
     font.setPixelSize(pixels);
@@ -23,8 +22,7 @@ QFont faceOf(const QStringList& families, int pixels, QFont::Weight weight)
     return font;
 }
 
-double widestDigit(const QFontMetricsF& metrics)
-{
+double widestDigit(const QFontMetricsF& metrics) {
     double widest = 0;
     for (char16_t digit = u'0'; digit <= u'9'; ++digit) {
         widest = std::max(widest, metrics.horizontalAdvance(QChar(digit)));
@@ -32,16 +30,14 @@ double widestDigit(const QFontMetricsF& metrics)
     return widest;
 }
 
-bool digitsAreEqual(const QFontMetricsF& metrics)
-{
-    return std::abs(metrics.horizontalAdvance(u'1') - metrics.horizontalAdvance(u'4')) < 0.01
-        && std::abs(metrics.horizontalAdvance(u'1') - metrics.horizontalAdvance(u'0')) < 0.01;
+bool digitsAreEqual(const QFontMetricsF& metrics) {
+    return std::abs(metrics.horizontalAdvance(u'1') - metrics.horizontalAdvance(u'4')) < 0.01 &&
+           std::abs(metrics.horizontalAdvance(u'1') - metrics.horizontalAdvance(u'0')) < 0.01;
 }
 
 } // namespace
 
-QFont uiFont(int pixels, QFont::Weight weight)
-{
+QFont uiFont(int pixels, QFont::Weight weight) {
     static const QStringList families = [] {
         QStringList list(QStringLiteral("Inter"));
         list.append(QFontDatabase::systemFont(QFontDatabase::GeneralFont).families());
@@ -50,8 +46,7 @@ QFont uiFont(int pixels, QFont::Weight weight)
     return faceOf(families, pixels, weight);
 }
 
-QFont monoFont(int pixels, QFont::Weight weight)
-{
+QFont monoFont(int pixels, QFont::Weight weight) {
     static const QStringList families = [] {
         QStringList list(QStringLiteral("JetBrains Mono"));
         list.append(QFontDatabase::systemFont(QFontDatabase::FixedFont).families());
@@ -62,15 +57,13 @@ QFont monoFont(int pixels, QFont::Weight weight)
     return font;
 }
 
-int rowHeightFor(const QFont& font)
-{
+int rowHeightFor(const QFont& font) {
     const double wanted = QFontMetricsF(font).height() + 8;
     return std::max(24, 4 * static_cast<int>(std::ceil(wanted / 4)));
 }
 
 double drawText(QPainter& painter, const QRectF& box, const QString& text, const QFont& font, const QColor& colour,
-                Qt::Alignment alignment, Qt::TextElideMode elide)
-{
+                Qt::Alignment alignment, Qt::TextElideMode elide) {
     const QFontMetricsF metrics(font);
     const double width = metrics.horizontalAdvance(text);
     painter.setFont(font);
@@ -80,8 +73,7 @@ double drawText(QPainter& painter, const QRectF& box, const QString& text, const
     return std::min(width, box.width());
 }
 
-double numberWidth(const QString& text, const QFont& font)
-{
+double numberWidth(const QString& text, const QFont& font) {
     const QFontMetricsF metrics(font);
     if (digitsAreEqual(metrics)) {
         return metrics.horizontalAdvance(text);
@@ -95,8 +87,7 @@ double numberWidth(const QString& text, const QFont& font)
 }
 
 void drawNumber(QPainter& painter, const QRectF& box, const QString& text, const QFont& font, const QColor& colour,
-                Qt::Alignment alignment)
-{
+                Qt::Alignment alignment) {
     painter.setFont(font);
     painter.setPen(colour);
     const QFontMetricsF metrics(font);

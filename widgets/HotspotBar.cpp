@@ -18,24 +18,20 @@ namespace {
 constexpr int kInset = 16;
 constexpr int kChevronRoom = 14;
 constexpr double kLongestPathShare = .45;
-}
+}  // namespace
 
-HotspotBar::HotspotBar(QWidget* parent)
-    : QWidget(parent)
-{
+HotspotBar::HotspotBar(QWidget* parent) : QWidget(parent) {
     setFixedHeight(32);
     setMouseTracking(true);
     setAccessibleName(tr("Path and hotspot"));
 }
 
-void HotspotBar::setPath(const QStringList& parts)
-{
+void HotspotBar::setPath(const QStringList& parts) {
     m_parts = parts;
     update();
 }
 
-void HotspotBar::setHotspot(const QString& sentence, const QString& brief)
-{
+void HotspotBar::setHotspot(const QString& sentence, const QString& brief) {
     m_sentence = sentence;
     m_brief = brief;
     setAccessibleDescription(sentence);
@@ -44,10 +40,10 @@ void HotspotBar::setHotspot(const QString& sentence, const QString& brief)
 }
 
 template <class Visit>
-double HotspotBar::layOutPath(Visit visit) const
-{
+double HotspotBar::layOutPath(Visit visit) const {
     const auto widthOf = [this](qsizetype i) {
-        return QFontMetricsF(uiFont(12, i + 1 == m_parts.size() ? QFont::DemiBold : QFont::Normal)).horizontalAdvance(m_parts[i]);
+        return QFontMetricsF(uiFont(12, i + 1 == m_parts.size() ? QFont::DemiBold : QFont::Normal))
+            .horizontalAdvance(m_parts[i]);
     };
     // A deep path keeps its root and as many of the last parts as fit.
     const double limit = width() * kLongestPathShare;
@@ -74,8 +70,7 @@ double HotspotBar::layOutPath(Visit visit) const
     return x;
 }
 
-void HotspotBar::paintEvent(QPaintEvent*)
-{
+void HotspotBar::paintEvent(QPaintEvent*) {
     const Theme& t = Theme::current();
     QPainter painter(this);
     painter.fillRect(rect(), t.window);
@@ -99,8 +94,7 @@ void HotspotBar::paintEvent(QPaintEvent*)
     drawText(painter, QRectF(x + 18, 0, room, height() - 1), fits ? m_sentence : m_brief, font, t.hotText);
 }
 
-void HotspotBar::mousePressEvent(QMouseEvent* event)
-{
+void HotspotBar::mousePressEvent(QMouseEvent* event) {
     const double at = event->position().x();
     int chosen = -1;
     const double end = layOutPath([&](int index, double x, double wide) {
@@ -115,15 +109,12 @@ void HotspotBar::mousePressEvent(QMouseEvent* event)
     }
 }
 
-DetailsStrip::DetailsStrip(QWidget* parent)
-    : QWidget(parent)
-{
+DetailsStrip::DetailsStrip(QWidget* parent) : QWidget(parent) {
     setFixedHeight(48);
     setAccessibleName(tr("Details of the selection"));
 }
 
-void DetailsStrip::show(const QString& name, const QString& form, QList<Item> items)
-{
+void DetailsStrip::show(const QString& name, const QString& form, QList<Item> items) {
     m_name = name;
     m_form = form;
     m_items = std::move(items);
@@ -135,14 +126,14 @@ void DetailsStrip::show(const QString& name, const QString& form, QList<Item> it
     update();
 }
 
-void DetailsStrip::paintEvent(QPaintEvent*)
-{
+void DetailsStrip::paintEvent(QPaintEvent*) {
     const Theme& t = Theme::current();
     QPainter painter(this);
     painter.fillRect(rect(), t.window);
     painter.fillRect(0, 0, width(), 1, t.line);
     const double nameRoom = std::clamp(width() * .3, 200.0, 420.0);
-    drawText(painter, QRectF(kInset, 4, nameRoom - kInset, 20), m_name, monoFont(12, QFont::DemiBold), t.text, Qt::AlignLeft, Qt::ElideMiddle);
+    drawText(painter, QRectF(kInset, 4, nameRoom - kInset, 20), m_name, monoFont(12, QFont::DemiBold), t.text, Qt::AlignLeft,
+             Qt::ElideMiddle);
     drawText(painter, QRectF(kInset, 24, nameRoom - kInset, 20), m_form, uiFont(12), t.text2);
     double x = nameRoom + 16;
     const QFont valueFont = uiFont(12, QFont::DemiBold);

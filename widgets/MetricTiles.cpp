@@ -24,26 +24,22 @@ namespace {
 constexpr int kHeight = 36;
 constexpr int kGap = 4;
 constexpr int kPadding = 10;
-}
+}  // namespace
 
-MetricTiles::MetricTiles(QWidget* parent)
-    : QWidget(parent)
-{
+MetricTiles::MetricTiles(QWidget* parent) : QWidget(parent) {
     setAccessibleName(tr("Metric"));
     setFocusPolicy(Qt::TabFocus);
     setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
     setMouseTracking(true);
 }
 
-void MetricTiles::setTiles(QList<Tile> tiles)
-{
+void MetricTiles::setTiles(QList<Tile> tiles) {
     m_tiles = std::move(tiles);
     updateGeometry();
     update();
 }
 
-void MetricTiles::setCurrent(const QString& id)
-{
+void MetricTiles::setCurrent(const QString& id) {
     if (id != m_current) {
         m_current = id;
         const int index = currentIndex();
@@ -54,8 +50,7 @@ void MetricTiles::setCurrent(const QString& id)
     }
 }
 
-void MetricTiles::setCompact(bool compact)
-{
+void MetricTiles::setCompact(bool compact) {
     if (compact != m_compact) {
         m_compact = compact;
         updateGeometry();
@@ -63,8 +58,7 @@ void MetricTiles::setCompact(bool compact)
     }
 }
 
-int MetricTiles::currentIndex() const
-{
+int MetricTiles::currentIndex() const {
     for (int i = 0; i < m_tiles.size(); ++i) {
         if (m_tiles[i].id == m_current) {
             return i;
@@ -73,16 +67,14 @@ int MetricTiles::currentIndex() const
     return -1;
 }
 
-int MetricTiles::tileWidth(const Tile& tile) const
-{
+int MetricTiles::tileWidth(const Tile& tile) const {
     const double name = QFontMetricsF(uiFont(11, QFont::DemiBold)).horizontalAdvance(tile.name);
     const double value = numberWidth(tile.value, uiFont(13, QFont::DemiBold));
     const double note = tile.note.isEmpty() ? 0 : 6 + QFontMetricsF(uiFont(11)).horizontalAdvance(tile.note);
     return 4 * static_cast<int>(std::ceil((2 * kPadding + std::max(name, value + note)) / 4)) + (m_compact ? 16 : 0);
 }
 
-QSize MetricTiles::sizeHint() const
-{
+QSize MetricTiles::sizeHint() const {
     if (m_compact) {
         const int index = std::max(0, currentIndex());
         return {m_tiles.isEmpty() ? 80 : tileWidth(m_tiles[index]), kHeight};
@@ -94,8 +86,7 @@ QSize MetricTiles::sizeHint() const
     return {std::max(0, width - kGap), kHeight};
 }
 
-void MetricTiles::paintEvent(QPaintEvent*)
-{
+void MetricTiles::paintEvent(QPaintEvent*) {
     const Theme& t = Theme::current();
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
@@ -111,14 +102,14 @@ void MetricTiles::paintEvent(QPaintEvent*)
         painter.setPen(QPen(chosen ? t.accent : mixed(t.line, t.line2, .2), ring ? 2 : 1));
         painter.setBrush(chosen ? QBrush(t.accentSoft) : QBrush(Qt::NoBrush));
         painter.drawRoundedRect(QRectF(x + inset, inset, wide - 2 * inset, kHeight - 2 * inset), 4, 4);
-        drawText(painter, QRectF(x + kPadding, 3, wide - 16, 14), tile.name, uiFont(11, chosen ? QFont::DemiBold : QFont::Normal),
-                 chosen ? t.accent : t.text2);
+        drawText(painter, QRectF(x + kPadding, 3, wide - 16, 14), tile.name,
+                 uiFont(11, chosen ? QFont::DemiBold : QFont::Normal), chosen ? t.accent : t.text2);
         const QFont valueFont = uiFont(13, QFont::DemiBold);
         drawNumber(painter, QRectF(x + kPadding, 17, wide - 16, 17), tile.value, valueFont, tile.enabled ? t.text : t.text3,
                    Qt::AlignLeft);
         if (!tile.note.isEmpty()) {
-            drawText(painter, QRectF(x + kPadding + numberWidth(tile.value, valueFont) + 6, 17, wide, 18), tile.note, uiFont(11),
-                     t.text2);
+            drawText(painter, QRectF(x + kPadding + numberWidth(tile.value, valueFont) + 6, 17, wide, 18), tile.note,
+                     uiFont(11), t.text2);
         }
         if (m_compact) {
             paintIcon(painter, QRectF(x + wide - 20, 11, 14, 14), Icon::ChevronDown, t.text2);
@@ -127,8 +118,7 @@ void MetricTiles::paintEvent(QPaintEvent*)
     }
 }
 
-int MetricTiles::tileAt(double x) const
-{
+int MetricTiles::tileAt(double x) const {
     int left = 0;
     for (int i = 0; i < m_tiles.size(); ++i) {
         const int right = left + tileWidth(m_tiles[i]);
@@ -140,8 +130,7 @@ int MetricTiles::tileAt(double x) const
     return -1;
 }
 
-void MetricTiles::mousePressEvent(QMouseEvent* event)
-{
+void MetricTiles::mousePressEvent(QMouseEvent* event) {
     if (m_compact) {
         showMenu();
         return;
@@ -152,8 +141,7 @@ void MetricTiles::mousePressEvent(QMouseEvent* event)
     }
 }
 
-void MetricTiles::move(int step)
-{
+void MetricTiles::move(int step) {
     for (int index = currentIndex() + step; index >= 0 && index < m_tiles.size(); index += step) {
         if (m_tiles[index].enabled) {
             setCurrent(m_tiles[index].id);
@@ -162,8 +150,7 @@ void MetricTiles::move(int step)
     }
 }
 
-void MetricTiles::keyPressEvent(QKeyEvent* event)
-{
+void MetricTiles::keyPressEvent(QKeyEvent* event) {
     if (event->key() == Qt::Key_Left) {
         move(-1);
     } else if (event->key() == Qt::Key_Right) {
@@ -175,8 +162,7 @@ void MetricTiles::keyPressEvent(QKeyEvent* event)
     }
 }
 
-bool MetricTiles::event(QEvent* event)
-{
+bool MetricTiles::event(QEvent* event) {
     if (event->type() == QEvent::ToolTip && !m_compact) {
         const auto* help = static_cast<QHelpEvent*>(event);
         const int index = tileAt(help->pos().x());
@@ -186,8 +172,7 @@ bool MetricTiles::event(QEvent* event)
     return QWidget::event(event);
 }
 
-void MetricTiles::showMenu()
-{
+void MetricTiles::showMenu() {
     QMenu menu(this);
     for (const Tile& tile : m_tiles) {
         QAction* action = menu.addAction(tile.name + QStringLiteral("   ") + tile.value);

@@ -28,15 +28,13 @@ constexpr int kLine = 24;
 constexpr int kSmallestEdit = 96;
 constexpr int kPauseMilliseconds = 150;
 
-Chip chipOf(const QString& term) { return {term, ChipKind::Token, {}, true}; }
+Chip chipOf(const QString& term) {
+    return {term, ChipKind::Token, {}, true};
+}
 
 } // namespace
 
-QueryField::QueryField(QWidget* parent)
-    : QFrame(parent)
-    , m_edit(new QLineEdit(this))
-    , m_pause(new QTimer(this))
-{
+QueryField::QueryField(QWidget* parent) : QFrame(parent), m_edit(new QLineEdit(this)), m_pause(new QTimer(this)) {
     setAccessibleName(tr("Registry query"));
     m_edit->setProperty("bare", true);
     m_edit->setAccessibleName(tr("Search the registry"));
@@ -52,8 +50,7 @@ QueryField::QueryField(QWidget* parent)
     setSizePolicy(policy);
 }
 
-QString QueryField::query() const
-{
+QString QueryField::query() const {
     QStringList words = m_terms;
     const QString typed = m_edit->text().trimmed();
     if (!typed.isEmpty()) {
@@ -62,8 +59,7 @@ QString QueryField::query() const
     return words.join(u' ');
 }
 
-void QueryField::setQuery(const QString& query)
-{
+void QueryField::setQuery(const QString& query) {
     m_pause->stop();
     m_terms.clear();
     QStringList free;
@@ -74,8 +70,7 @@ void QueryField::setQuery(const QString& query)
     arrange();
 }
 
-void QueryField::setError(const QString& text, int position)
-{
+void QueryField::setError(const QString& text, int position) {
     if (text != m_error || position != m_errorPosition) {
         m_error = text;
         m_errorPosition = position;
@@ -84,16 +79,14 @@ void QueryField::setError(const QString& text, int position)
     }
 }
 
-void QueryField::setCompletions(const QStringList& words)
-{
+void QueryField::setCompletions(const QStringList& words) {
     auto* completer = new QCompleter(words, m_edit);
     completer->setCaseSensitivity(Qt::CaseInsensitive);
     delete m_edit->completer();
     m_edit->setCompleter(completer);
 }
 
-void QueryField::takeFinishedTerms()
-{
+void QueryField::takeFinishedTerms() {
     QStringList free;
     bool took = false;
     for (const QString& word : models::splitQuery(m_edit->text())) {
@@ -110,14 +103,12 @@ void QueryField::takeFinishedTerms()
     }
 }
 
-void QueryField::announce()
-{
+void QueryField::announce() {
     m_pause->stop();
     emit queryChanged(query());
 }
 
-QueryField::Placement QueryField::place(int width) const
-{
+QueryField::Placement QueryField::place(int width) const {
     Placement placement;
     int x = kLeft;
     int y = 2;
@@ -145,8 +136,7 @@ QueryField::Placement QueryField::place(int width) const
     return placement;
 }
 
-void QueryField::arrange()
-{
+void QueryField::arrange() {
     const Placement placement = place(width());
     m_edit->setGeometry(placement.edit);
     m_edit->setPlaceholderText(m_terms.isEmpty() ? tr("Search, or model: tag: latency<2ms") : tr("add a filter"));
@@ -155,14 +145,19 @@ void QueryField::arrange()
     update();
 }
 
-QSize QueryField::sizeHint() const { return {240, place(std::max(width(), 120)).height}; }
+QSize QueryField::sizeHint() const {
+    return {240, place(std::max(width(), 120)).height};
+}
 
-int QueryField::heightForWidth(int width) const { return place(width).height; }
+int QueryField::heightForWidth(int width) const {
+    return place(width).height;
+}
 
-void QueryField::resizeEvent(QResizeEvent*) { arrange(); }
+void QueryField::resizeEvent(QResizeEvent*) {
+    arrange();
+}
 
-void QueryField::paintEvent(QPaintEvent*)
-{
+void QueryField::paintEvent(QPaintEvent*) {
     const Theme& t = Theme::current();
     const Placement placement = place(width());
     QPainter painter(this);
@@ -192,13 +187,13 @@ void QueryField::paintEvent(QPaintEvent*)
             const QString before = m_edit->text().left(m_errorPosition - typedFrom);
             const double x = m_edit->x() + QFontMetricsF(m_edit->font()).horizontalAdvance(before) + 2;
             painter.setBrush(t.bad);
-            painter.drawPolygon(QPolygonF({{x, placement.boxHeight - 1.0}, {x - 4, placement.boxHeight + 4.0}, {x + 4, placement.boxHeight + 4.0}}));
+            painter.drawPolygon(QPolygonF(
+                {{x, placement.boxHeight - 1.0}, {x - 4, placement.boxHeight + 4.0}, {x + 4, placement.boxHeight + 4.0}}));
         }
     }
 }
 
-void QueryField::mousePressEvent(QMouseEvent* event)
-{
+void QueryField::mousePressEvent(QMouseEvent* event) {
     const Placement placement = place(width());
     for (int i = 0; i < m_terms.size(); ++i) {
         if (placement.chips[i].contains(event->pos())) {
@@ -215,8 +210,7 @@ void QueryField::mousePressEvent(QMouseEvent* event)
     m_edit->setFocus(Qt::MouseFocusReason);
 }
 
-bool QueryField::eventFilter(QObject* watched, QEvent* event)
-{
+bool QueryField::eventFilter(QObject* watched, QEvent* event) {
     if (event->type() == QEvent::FocusIn || event->type() == QEvent::FocusOut) {
         update();
     } else if (event->type() == QEvent::KeyPress) {

@@ -19,24 +19,20 @@ namespace {
 constexpr int kHeight = 28;
 }
 
-SegmentedControl::SegmentedControl(const QString& accessibleName, QWidget* parent)
-    : QWidget(parent)
-{
+SegmentedControl::SegmentedControl(const QString& accessibleName, QWidget* parent) : QWidget(parent) {
     setAccessibleName(accessibleName);
     setFocusPolicy(Qt::TabFocus);
     setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
 }
 
-void SegmentedControl::setSegments(QList<Segment> segments)
-{
+void SegmentedControl::setSegments(QList<Segment> segments) {
     m_segments = std::move(segments);
     m_current = std::clamp(m_current, 0, std::max(0, static_cast<int>(m_segments.size()) - 1));
     updateGeometry();
     update();
 }
 
-void SegmentedControl::setCurrent(int index)
-{
+void SegmentedControl::setCurrent(int index) {
     if (index != m_current && index >= 0 && index < m_segments.size()) {
         m_current = index;
         setAccessibleDescription(m_segments[index].text);
@@ -45,14 +41,12 @@ void SegmentedControl::setCurrent(int index)
     }
 }
 
-int SegmentedControl::segmentWidth(const Segment& segment) const
-{
+int SegmentedControl::segmentWidth(const Segment& segment) const {
     const double text = QFontMetricsF(uiFont(12, QFont::DemiBold)).horizontalAdvance(segment.text);
     return static_cast<int>(std::ceil(text)) + 20 + (segment.icon ? 22 : 0);
 }
 
-QSize SegmentedControl::sizeHint() const
-{
+QSize SegmentedControl::sizeHint() const {
     int width = 0;
     for (const Segment& segment : m_segments) {
         width += segmentWidth(segment);
@@ -60,8 +54,7 @@ QSize SegmentedControl::sizeHint() const
     return {width, kHeight};
 }
 
-void SegmentedControl::paintEvent(QPaintEvent*)
-{
+void SegmentedControl::paintEvent(QPaintEvent*) {
     const Theme& t = Theme::current();
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
@@ -71,7 +64,8 @@ void SegmentedControl::paintEvent(QPaintEvent*)
     int x = 0;
     for (int i = 0; i < m_segments.size(); ++i) {
         // The last one takes what is left when the control is stretched.
-        const int wide = i + 1 == m_segments.size() ? std::max(width() - x, segmentWidth(m_segments[i])) : segmentWidth(m_segments[i]);
+        const int wide =
+            i + 1 == m_segments.size() ? std::max(width() - x, segmentWidth(m_segments[i])) : segmentWidth(m_segments[i]);
         const bool chosen = i == m_current;
         if (chosen) {
             painter.setPen(QPen(hasFocus() ? t.accent : t.line2, hasFocus() ? 2 : 1));
@@ -94,8 +88,7 @@ void SegmentedControl::paintEvent(QPaintEvent*)
     }
 }
 
-void SegmentedControl::mousePressEvent(QMouseEvent* event)
-{
+void SegmentedControl::mousePressEvent(QMouseEvent* event) {
     int x = 0;
     for (int i = 0; i < m_segments.size(); ++i) {
         x += segmentWidth(m_segments[i]);
@@ -106,8 +99,7 @@ void SegmentedControl::mousePressEvent(QMouseEvent* event)
     }
 }
 
-void SegmentedControl::keyPressEvent(QKeyEvent* event)
-{
+void SegmentedControl::keyPressEvent(QKeyEvent* event) {
     if (event->key() == Qt::Key_Left) {
         setCurrent(m_current - 1);
     } else if (event->key() == Qt::Key_Right) {

@@ -32,10 +32,7 @@ Q_DECLARE_METATYPE(modulelens::widgets::TabData)
 
 namespace modulelens::widgets {
 
-TabStrip::TabStrip(Kind kind, QWidget* parent)
-    : QTabBar(parent)
-    , m_kind(kind)
-{
+TabStrip::TabStrip(Kind kind, QWidget* parent) : QTabBar(parent), m_kind(kind) {
     setDrawBase(false);
     setExpanding(false);
     setUsesScrollButtons(true);
@@ -46,15 +43,13 @@ TabStrip::TabStrip(Kind kind, QWidget* parent)
     setFocusPolicy(Qt::TabFocus);
 }
 
-int TabStrip::addTabWithIcon(Icon icon, const QString& text)
-{
+int TabStrip::addTabWithIcon(Icon icon, const QString& text) {
     const int index = addTab(text);
     setTabData(index, QVariant::fromValue(TabData{icon, {}, ChipKind::Bad}));
     return index;
 }
 
-void TabStrip::setTrouble(int index, const QString& text, ChipKind kind)
-{
+void TabStrip::setTrouble(int index, const QString& text, ChipKind kind) {
     TabData entry = tabData(index).value<TabData>();
     entry.trouble = text;
     entry.troubleKind = kind;
@@ -65,10 +60,11 @@ void TabStrip::setTrouble(int index, const QString& text, ChipKind kind)
     update();
 }
 
-Icon TabStrip::iconOf(int index) const { return tabData(index).value<TabData>().icon; }
+Icon TabStrip::iconOf(int index) const {
+    return tabData(index).value<TabData>().icon;
+}
 
-QSize TabStrip::tabSizeHint(int index) const
-{
+QSize TabStrip::tabSizeHint(int index) const {
     const double text = std::min(260.0, QFontMetricsF(uiFont(12, QFont::DemiBold)).horizontalAdvance(tabText(index)));
     int width = static_cast<int>(std::ceil(text)) + (m_kind == Kind::Documents ? 64 : 46);
     const TabData entry = tabData(index).value<TabData>();
@@ -78,14 +74,12 @@ QSize TabStrip::tabSizeHint(int index) const
     return {width, kHeight};
 }
 
-QRect TabStrip::closeRect(int index) const
-{
+QRect TabStrip::closeRect(int index) const {
     const QRect tab = tabRect(index);
     return {tab.right() - 24, tab.top() + 6, 20, 20};
 }
 
-void TabStrip::paintEvent(QPaintEvent*)
-{
+void TabStrip::paintEvent(QPaintEvent*) {
     const Theme& t = Theme::current();
     const bool documents = m_kind == Kind::Documents;
     QPainter painter(this);
@@ -109,7 +103,8 @@ void TabStrip::paintEvent(QPaintEvent*)
                                      Qt::AlignLeft, Qt::ElideMiddle);
         const TabData entry = tabData(i).value<TabData>();
         if (!entry.trouble.isEmpty()) {
-            paintChip(painter, static_cast<int>(textX + used) + 6, height() / 2.0 - 1, Chip{entry.trouble, entry.troubleKind, {}, false});
+            paintChip(painter, static_cast<int>(textX + used) + 6, height() / 2.0 - 1,
+                      Chip{entry.trouble, entry.troubleKind, {}, false});
         }
         if (documents) {
             paintIcon(painter, QRectF(tab.right() - 21, 9, 14, 14), Icon::Close, t.text2);
@@ -123,8 +118,7 @@ void TabStrip::paintEvent(QPaintEvent*)
     }
 }
 
-void TabStrip::mousePressEvent(QMouseEvent* event)
-{
+void TabStrip::mousePressEvent(QMouseEvent* event) {
     if (m_kind == Kind::Documents) {
         const int index = tabAt(event->pos());
         if (index >= 0 && (event->button() == Qt::MiddleButton || closeRect(index).contains(event->pos()))) {

@@ -33,22 +33,28 @@ constexpr int kFasterHue = 255;
 constexpr int kSlowerHue = 45;
 
 /// Lightness offset of each hue, chosen so that hues stay apart for colour-blind readers.
-double lightnessOffset(int hue)
-{
+double lightnessOffset(int hue) {
     switch (hue) {
-    case 110: return -.015;
-    case 130: return .045;
-    case 165: return .015;
-    case 205: return .045;
-    case 275: return .015;
-    case 310: return -.045;
-    case 345: return -.045;
-    default: return 0;
+        case 110:
+            return -.015;
+        case 130:
+            return .045;
+        case 165:
+            return .015;
+        case 205:
+            return .045;
+        case 275:
+            return .015;
+        case 310:
+            return -.045;
+        case 345:
+            return -.045;
+        default:
+            return 0;
     }
 }
 
-std::array<QColor, 7> divergingRamp(const std::array<LightnessChroma, 4>& steps)
-{
+std::array<QColor, 7> divergingRamp(const std::array<LightnessChroma, 4>& steps) {
     std::array<QColor, 7> ramp;
     for (int index = 0; index < 7; ++index) {
         const int step = index - 3;
@@ -58,22 +64,46 @@ std::array<QColor, 7> divergingRamp(const std::array<LightnessChroma, 4>& steps)
     return ramp;
 }
 
-QColor rgb(QRgb value) { return QColor::fromRgb(value); }
+QColor rgb(QRgb value) {
+    return QColor::fromRgb(value);
+}
 
-Theme lightTheme()
-{
+Theme lightTheme() {
     Theme t;
     t.mode = Theme::Mode::Light;
-    t.window = rgb(0xF1F3F6); t.surface = rgb(0xFFFFFF); t.sunken = rgb(0xE6E9EE); t.hover = rgb(0xEBF0F7);
-    t.sel = rgb(0xDFE4EC); t.line = rgb(0xD6DBE2); t.line2 = rgb(0x818A97); t.grid = rgb(0xE4E7EC);
-    t.text = rgb(0x191D23); t.text2 = rgb(0x48515E); t.text3 = rgb(0x5C6572);
-    t.accent = rgb(0x1F5FC4); t.accentSoft = rgb(0xDBE7FB); t.onAccent = rgb(0xFFFFFF);
-    t.ok = rgb(0x0A6A5E); t.okSoft = rgb(0xD5EFEA); t.warn = rgb(0x835000); t.warnSoft = rgb(0xFAE9C6);
-    t.bad = rgb(0xAE3018); t.badSoft = rgb(0xFCE1D9); t.hot = rgb(0xE0640F); t.hotText = rgb(0xA84200);
-    t.bar = rgb(0x6A82A6); t.mark = rgb(0xFFDE7A); t.band = rgb(0xE6E9EE);
-    t.tip = rgb(0x23282F); t.tipText = rgb(0xF2F4F7); t.tipText2 = rgb(0xB9C1CC);
-    t.parameterFill = rgb(0xC9D0D9); t.optimizerFill = rgb(0x97A1AF);
-    t.syntaxKeyword = rgb(0x5B45A8); t.syntaxLiteral = rgb(0x9A2F6E); t.syntaxComment = rgb(0x56606D);
+    t.window = rgb(0xF1F3F6);
+    t.surface = rgb(0xFFFFFF);
+    t.sunken = rgb(0xE6E9EE);
+    t.hover = rgb(0xEBF0F7);
+    t.sel = rgb(0xDFE4EC);
+    t.line = rgb(0xD6DBE2);
+    t.line2 = rgb(0x818A97);
+    t.grid = rgb(0xE4E7EC);
+    t.text = rgb(0x191D23);
+    t.text2 = rgb(0x48515E);
+    t.text3 = rgb(0x5C6572);
+    t.accent = rgb(0x1F5FC4);
+    t.accentSoft = rgb(0xDBE7FB);
+    t.onAccent = rgb(0xFFFFFF);
+    t.ok = rgb(0x0A6A5E);
+    t.okSoft = rgb(0xD5EFEA);
+    t.warn = rgb(0x835000);
+    t.warnSoft = rgb(0xFAE9C6);
+    t.bad = rgb(0xAE3018);
+    t.badSoft = rgb(0xFCE1D9);
+    t.hot = rgb(0xE0640F);
+    t.hotText = rgb(0xA84200);
+    t.bar = rgb(0x6A82A6);
+    t.mark = rgb(0xFFDE7A);
+    t.band = rgb(0xE6E9EE);
+    t.tip = rgb(0x23282F);
+    t.tipText = rgb(0xF2F4F7);
+    t.tipText2 = rgb(0xB9C1CC);
+    t.parameterFill = rgb(0xC9D0D9);
+    t.optimizerFill = rgb(0x97A1AF);
+    t.syntaxKeyword = rgb(0x5B45A8);
+    t.syntaxLiteral = rgb(0x9A2F6E);
+    t.syntaxComment = rgb(0x56606D);
     t.metricRamp = {oklch(.93, .018, 255), oklch(.82, .045, 255), oklch(.71, .060, 255), oklch(.612, .066, 255),
                     oklch(.48, .064, 255)};
     t.divergingRamp = divergingRamp(kLightDiverging);
@@ -81,20 +111,42 @@ Theme lightTheme()
     return t;
 }
 
-Theme darkTheme()
-{
+Theme darkTheme() {
     Theme t;
     t.mode = Theme::Mode::Dark;
-    t.window = rgb(0x1B1E23); t.surface = rgb(0x22262C); t.sunken = rgb(0x15171B); t.hover = rgb(0x2B313A);
-    t.sel = rgb(0x3B434F); t.line = rgb(0x373E48); t.line2 = rgb(0x76808E); t.grid = rgb(0x2F353E);
-    t.text = rgb(0xE4E8ED); t.text2 = rgb(0xB4BDC8); t.text3 = rgb(0x9BA5B2);
-    t.accent = rgb(0x7DB0FF); t.accentSoft = rgb(0x22385A); t.onAccent = rgb(0x0E1621);
-    t.ok = rgb(0x4CC9B4); t.okSoft = rgb(0x163934); t.warn = rgb(0xE5B454); t.warnSoft = rgb(0x3D3015);
-    t.bad = rgb(0xFF9275); t.badSoft = rgb(0x4A251C); t.hot = rgb(0xFFA35C); t.hotText = rgb(0xFFA766);
-    t.bar = rgb(0x7F99C2); t.mark = rgb(0x705600); t.band = rgb(0x343A43);
-    t.tip = rgb(0xE9ECF0); t.tipText = rgb(0x1A1E24); t.tipText2 = rgb(0x4C5562);
-    t.parameterFill = rgb(0x4A535F); t.optimizerFill = rgb(0x6C7683);
-    t.syntaxKeyword = rgb(0xB9A8FF); t.syntaxLiteral = rgb(0xF29BC6); t.syntaxComment = rgb(0xA3ADBA);
+    t.window = rgb(0x1B1E23);
+    t.surface = rgb(0x22262C);
+    t.sunken = rgb(0x15171B);
+    t.hover = rgb(0x2B313A);
+    t.sel = rgb(0x3B434F);
+    t.line = rgb(0x373E48);
+    t.line2 = rgb(0x76808E);
+    t.grid = rgb(0x2F353E);
+    t.text = rgb(0xE4E8ED);
+    t.text2 = rgb(0xB4BDC8);
+    t.text3 = rgb(0x9BA5B2);
+    t.accent = rgb(0x7DB0FF);
+    t.accentSoft = rgb(0x22385A);
+    t.onAccent = rgb(0x0E1621);
+    t.ok = rgb(0x4CC9B4);
+    t.okSoft = rgb(0x163934);
+    t.warn = rgb(0xE5B454);
+    t.warnSoft = rgb(0x3D3015);
+    t.bad = rgb(0xFF9275);
+    t.badSoft = rgb(0x4A251C);
+    t.hot = rgb(0xFFA35C);
+    t.hotText = rgb(0xFFA766);
+    t.bar = rgb(0x7F99C2);
+    t.mark = rgb(0x705600);
+    t.band = rgb(0x343A43);
+    t.tip = rgb(0xE9ECF0);
+    t.tipText = rgb(0x1A1E24);
+    t.tipText2 = rgb(0x4C5562);
+    t.parameterFill = rgb(0x4A535F);
+    t.optimizerFill = rgb(0x6C7683);
+    t.syntaxKeyword = rgb(0xB9A8FF);
+    t.syntaxLiteral = rgb(0xF29BC6);
+    t.syntaxComment = rgb(0xA3ADBA);
     t.metricRamp = {oklch(.33, .018, 255), oklch(.432, .040, 255), oklch(.537, .056, 255), oklch(.665, .060, 255),
                     oklch(.78, .055, 255)};
     t.divergingRamp = divergingRamp(kDarkDiverging);
@@ -102,8 +154,7 @@ Theme darkTheme()
     return t;
 }
 
-std::uint32_t fnv1a(const QByteArray& bytes)
-{
+std::uint32_t fnv1a(const QByteArray& bytes) {
     std::uint32_t hash = 2166136261U;
     for (const char byte : bytes) {
         hash = (hash ^ static_cast<unsigned char>(byte)) * 16777619U;
@@ -111,8 +162,7 @@ std::uint32_t fnv1a(const QByteArray& bytes)
     return hash;
 }
 
-QStringView bareClassName(QStringView className)
-{
+QStringView bareClassName(QStringView className) {
     const qsizetype colon = className.lastIndexOf(u':');
     const QStringView qualified = className.mid(colon + 1);
     return qualified.mid(qualified.lastIndexOf(u'.') + 1);
@@ -120,17 +170,17 @@ QStringView bareClassName(QStringView className)
 
 } // namespace
 
-const Theme& Theme::current() { return of(ThemeController::currentMode()); }
+const Theme& Theme::current() {
+    return of(ThemeController::currentMode());
+}
 
-const Theme& Theme::of(Mode mode)
-{
+const Theme& Theme::of(Mode mode) {
     static const Theme light = lightTheme();
     static const Theme dark = darkTheme();
     return mode == Mode::Light ? light : dark;
 }
 
-QColor Theme::classFill(std::optional<int> hue, Step step) const
-{
+QColor Theme::classFill(std::optional<int> hue, Step step) const {
     const auto index = static_cast<std::size_t>(step);
     if (!hue) {
         constexpr std::array<QRgb, 3> kLightGrey = {0xE9ECF0, 0xD5DAE1, 0xBFC6D0};
@@ -149,8 +199,7 @@ QColor Theme::classFill(std::optional<int> hue, Step step) const
     return colour;
 }
 
-QColor Theme::classEdge(std::optional<int> hue) const
-{
+QColor Theme::classEdge(std::optional<int> hue) const {
     if (!hue) {
         return mode == Mode::Light ? line2 : mixed(surface, line2, .7);
     }
@@ -166,8 +215,7 @@ QColor Theme::classEdge(std::optional<int> hue) const
     return colour;
 }
 
-QPalette Theme::palette() const
-{
+QPalette Theme::palette() const {
     QPalette palette;
     palette.setColor(QPalette::Window, window);
     palette.setColor(QPalette::WindowText, text);
@@ -195,8 +243,7 @@ QPalette Theme::palette() const
     return palette;
 }
 
-std::optional<int> classHue(QStringView className)
-{
+std::optional<int> classHue(QStringView className) {
     const QStringView name = bareClassName(className);
     for (const QStringView container : {u"ModuleList", u"Sequential", u"ModuleDict"}) {
         if (name == container) {
@@ -224,16 +271,14 @@ std::optional<int> classHue(QStringView className)
     return kFree[(fnv1a(name.toUtf8()) >> 9U) % kFree.size()];
 }
 
-Theme::Step stepForShare(double share)
-{
+Theme::Step stepForShare(double share) {
     if (share >= .02) {
         return Theme::Step::Strong;
     }
     return share >= .006 ? Theme::Step::Mid : Theme::Step::Quiet;
 }
 
-int divergingIndex(double change, double band)
-{
+int divergingIndex(double change, double band) {
     const double size = std::abs(change);
     int step = 0;
     if (size > band) {

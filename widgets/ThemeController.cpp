@@ -15,54 +15,53 @@ namespace {
 
 Theme::Mode g_mode = Theme::Mode::Light;
 
-Theme::Mode modeOf(const QPalette& palette)
-{
+Theme::Mode modeOf(const QPalette& palette) {
     constexpr int kMiddle = 128;
     return palette.color(QPalette::Window).lightness() < kMiddle ? Theme::Mode::Dark : Theme::Mode::Light;
 }
 
 } // namespace
 
-ThemeController::ThemeController(QObject* parent)
-    : QObject(parent)
-    , m_systemMode(modeOf(QApplication::palette()))
-{
+ThemeController::ThemeController(QObject* parent) : QObject(parent), m_systemMode(modeOf(QApplication::palette())) {
     qApp->installEventFilter(this);
     apply();
 }
 
-ThemeController::~ThemeController() { g_mode = Theme::Mode::Light; }
+ThemeController::~ThemeController() {
+    g_mode = Theme::Mode::Light;
+}
 
-void ThemeController::setSetting(Setting setting)
-{
+void ThemeController::setSetting(Setting setting) {
     if (m_setting != setting) {
         m_setting = setting;
         apply();
     }
 }
 
-Theme::Mode ThemeController::currentMode() { return g_mode; }
+Theme::Mode ThemeController::currentMode() {
+    return g_mode;
+}
 
-ThemeController::Setting ThemeController::settingFromName(QStringView name)
-{
+ThemeController::Setting ThemeController::settingFromName(QStringView name) {
     if (name == u"light") {
         return Setting::Light;
     }
     return name == u"dark" ? Setting::Dark : Setting::System;
 }
 
-QString ThemeController::settingName(Setting setting)
-{
+QString ThemeController::settingName(Setting setting) {
     switch (setting) {
-    case Setting::Light: return QStringLiteral("light");
-    case Setting::Dark: return QStringLiteral("dark");
-    case Setting::System: break;
+        case Setting::Light:
+            return QStringLiteral("light");
+        case Setting::Dark:
+            return QStringLiteral("dark");
+        case Setting::System:
+            break;
     }
     return QStringLiteral("system");
 }
 
-bool ThemeController::eventFilter(QObject* watched, QEvent* event)
-{
+bool ThemeController::eventFilter(QObject* watched, QEvent* event) {
     // A palette that is not ours comes from the platform: the desktop changed between light and dark.
     if (!m_applying && watched == qApp && event->type() == QEvent::ApplicationPaletteChange) {
         const QPalette palette = QApplication::palette();
@@ -74,12 +73,9 @@ bool ThemeController::eventFilter(QObject* watched, QEvent* event)
     return QObject::eventFilter(watched, event);
 }
 
-void ThemeController::apply()
-{
+void ThemeController::apply() {
     const QScopedValueRollback applying(m_applying, true);
-    g_mode = m_setting == Setting::Light ? Theme::Mode::Light
-        : m_setting == Setting::Dark     ? Theme::Mode::Dark
-                                         : m_systemMode;
+    g_mode = m_setting == Setting::Light ? Theme::Mode::Light : m_setting == Setting::Dark ? Theme::Mode::Dark : m_systemMode;
     const Theme& theme = Theme::current();
     QApplication::setFont(uiFont(12));
     QApplication::setPalette(theme.palette());

@@ -27,47 +27,60 @@ constexpr int kInset = 16;
 constexpr int kPadding = 8;
 constexpr int kProgressWidth = 180;
 
-QColor colourOf(Tone tone)
-{
+QColor colourOf(Tone tone) {
     const Theme& t = Theme::current();
     switch (tone) {
-    case Tone::Secondary: return t.text2;
-    case Tone::Dim: return t.text3;
-    case Tone::Good: return t.ok;
-    case Tone::Warning: return t.warn;
-    case Tone::Bad: return t.bad;
-    case Tone::Accent: return t.accent;
-    case Tone::Normal:
-    case Tone::Neutral:
-    case Tone::Tag: break;
+        case Tone::Secondary:
+            return t.text2;
+        case Tone::Dim:
+            return t.text3;
+        case Tone::Good:
+            return t.ok;
+        case Tone::Warning:
+            return t.warn;
+        case Tone::Bad:
+            return t.bad;
+        case Tone::Accent:
+            return t.accent;
+        case Tone::Normal:
+        case Tone::Neutral:
+        case Tone::Tag:
+            break;
     }
     return t.text;
 }
 
-Chip chipOf(const models::CellChip& cell)
-{
+Chip chipOf(const models::CellChip& cell) {
     switch (cell.tone) {
-    case Tone::Good: return {cell.text, ChipKind::Good, Icon::Check, false};
-    case Tone::Warning: return {cell.text, ChipKind::Warning, Icon::Warning, false};
-    case Tone::Bad: return {cell.text, ChipKind::Bad, Icon::Failed, false};
-    case Tone::Tag: return {cell.text, ChipKind::Tag, {}, false};
-    default: return {cell.text, ChipKind::Neutral, Icon::Equal, false};
+        case Tone::Good:
+            return {cell.text, ChipKind::Good, Icon::Check, false};
+        case Tone::Warning:
+            return {cell.text, ChipKind::Warning, Icon::Warning, false};
+        case Tone::Bad:
+            return {cell.text, ChipKind::Bad, Icon::Failed, false};
+        case Tone::Tag:
+            return {cell.text, ChipKind::Tag, {}, false};
+        default:
+            return {cell.text, ChipKind::Neutral, Icon::Equal, false};
     }
 }
 
-Icon statusIcon(Tone tone)
-{
+Icon statusIcon(Tone tone) {
     switch (tone) {
-    case Tone::Good: return Icon::Check;
-    case Tone::Warning: return Icon::Warning;
-    case Tone::Bad: return Icon::Failed;
-    case Tone::Accent: return Icon::Play;
-    default: return Icon::Ring;
+        case Tone::Good:
+            return Icon::Check;
+        case Tone::Warning:
+            return Icon::Warning;
+        case Tone::Bad:
+            return Icon::Failed;
+        case Tone::Accent:
+            return Icon::Play;
+        default:
+            return Icon::Ring;
     }
 }
 
-void paintSparkline(QPainter& painter, const QRectF& box, const QList<qint64>& bins)
-{
+void paintSparkline(QPainter& painter, const QRectF& box, const QList<qint64>& bins) {
     const qint64 highest = bins.isEmpty() ? 0 : *std::max_element(bins.begin(), bins.end());
     if (highest <= 0) {
         return;
@@ -76,7 +89,8 @@ void paintSparkline(QPainter& painter, const QRectF& box, const QList<qint64>& b
     for (qsizetype i = 0; i < bins.size(); ++i) {
         if (bins[i] > 0) {
             const double high = std::max(1.0, box.height() * static_cast<double>(bins[i]) / static_cast<double>(highest));
-            painter.fillRect(QRectF(box.x() + wide * static_cast<double>(i), box.bottom() - high, wide - 1, high), Theme::current().bar);
+            painter.fillRect(QRectF(box.x() + wide * static_cast<double>(i), box.bottom() - high, wide - 1, high),
+                             Theme::current().bar);
         }
     }
 }
@@ -86,8 +100,7 @@ public:
     using QStyledItemDelegate::QStyledItemDelegate;
     int hoverRow = -1;
 
-    void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override
-    {
+    void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
         painter->save();
         painter->setClipRect(option.rect);
         const Theme& t = Theme::current();
@@ -103,8 +116,7 @@ public:
     }
 
 private:
-    static void paintContent(QPainter& painter, const QStyleOptionViewItem& option, const QModelIndex& index, bool group)
-    {
+    static void paintContent(QPainter& painter, const QStyleOptionViewItem& option, const QModelIndex& index, bool group) {
         QRectF box = QRectF(option.rect).adjusted(index.column() == 0 ? kInset : kPadding, 0, -kPadding, 0);
         const double middle = box.center().y();
         if (const QVariant status = index.data(models::StatusIconRole); status.isValid()) {
@@ -137,14 +149,14 @@ private:
             return;
         }
         const QFont font = index.data(models::MonospaceRole).toBool() ? monoFont(11, weight) : uiFont(12, weight);
-        drawText(painter, box, text, font, colour, alignment.testFlag(Qt::AlignRight) ? Qt::AlignRight : Qt::AlignLeft, Qt::ElideMiddle);
+        drawText(painter, box, text, font, colour, alignment.testFlag(Qt::AlignRight) ? Qt::AlignRight : Qt::AlignLeft,
+                 Qt::ElideMiddle);
     }
 };
 
 } // namespace
 
-void paintProgress(QPainter& painter, const QRectF& box, double share)
-{
+void paintProgress(QPainter& painter, const QRectF& box, double share) {
     const Theme& t = Theme::current();
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(Qt::NoPen);
@@ -154,13 +166,12 @@ void paintProgress(QPainter& painter, const QRectF& box, double share)
     if (share < 0) {
         painter.drawRoundedRect(QRectF(box.x() + box.width() * .35, box.y(), box.width() * .3, box.height()), 3, 3);
     } else if (share > 0) {
-        painter.drawRoundedRect(QRectF(box.x(), box.y(), std::max(6.0, box.width() * std::min(1.0, share)), box.height()), 3, 3);
+        painter.drawRoundedRect(QRectF(box.x(), box.y(), std::max(6.0, box.width() * std::min(1.0, share)), box.height()), 3,
+                                3);
     }
 }
 
-ValueTable::ValueTable(const QString& accessibleName, QWidget* parent)
-    : QTableView(parent)
-{
+ValueTable::ValueTable(const QString& accessibleName, QWidget* parent) : QTableView(parent) {
     setAccessibleName(accessibleName);
     setItemDelegate(new ValueDelegate(this));
     setShowGrid(false);
@@ -182,14 +193,12 @@ ValueTable::ValueTable(const QString& accessibleName, QWidget* parent)
     connect(this, &QTableView::clicked, this, &ValueTable::cellActivated);
 }
 
-void ValueTable::setColumnWidths(const QList<int>& widths)
-{
+void ValueTable::setColumnWidths(const QList<int>& widths) {
     m_widths = widths;
     applyWidths();
 }
 
-void ValueTable::applyWidths()
-{
+void ValueTable::applyWidths() {
     if (model() == nullptr) {
         return;
     }
@@ -206,8 +215,7 @@ void ValueTable::applyWidths()
     }
 }
 
-QString ValueTable::asText() const
-{
+QString ValueTable::asText() const {
     QString text;
     for (int row = 0; row < model()->rowCount(); ++row) {
         QStringList cells;
@@ -219,14 +227,12 @@ QString ValueTable::asText() const
     return text;
 }
 
-void ValueTable::resizeEvent(QResizeEvent* event)
-{
+void ValueTable::resizeEvent(QResizeEvent* event) {
     QTableView::resizeEvent(event);
     applyWidths();
 }
 
-void ValueTable::keyPressEvent(QKeyEvent* event)
-{
+void ValueTable::keyPressEvent(QKeyEvent* event) {
     if (event->matches(QKeySequence::Copy) && selectionModel() != nullptr) {
         QString text;
         for (const QModelIndex& row : selectionModel()->selectedRows()) {
@@ -244,8 +250,7 @@ void ValueTable::keyPressEvent(QKeyEvent* event)
     }
 }
 
-void ValueTable::mouseMoveEvent(QMouseEvent* event)
-{
+void ValueTable::mouseMoveEvent(QMouseEvent* event) {
     auto* delegate = static_cast<ValueDelegate*>(itemDelegate());
     const int row = indexAt(event->pos()).row();
     if (row != delegate->hoverRow) {
@@ -255,8 +260,7 @@ void ValueTable::mouseMoveEvent(QMouseEvent* event)
     QTableView::mouseMoveEvent(event);
 }
 
-void ValueTable::leaveEvent(QEvent* event)
-{
+void ValueTable::leaveEvent(QEvent* event) {
     static_cast<ValueDelegate*>(itemDelegate())->hoverRow = -1;
     viewport()->update();
     QTableView::leaveEvent(event);

@@ -16,14 +16,10 @@ namespace modulelens::widgets {
 namespace {
 constexpr int kCodeLine = 19;
 constexpr int kCodePadding = 12;
-}
+}  // namespace
 
 ActionRow::ActionRow(Icon icon, const QString& title, const QString& sentence, const QString& shortcut, QWidget* parent)
-    : QAbstractButton(parent)
-    , m_icon(icon)
-    , m_sentence(sentence)
-    , m_shortcut(shortcut)
-{
+    : QAbstractButton(parent), m_icon(icon), m_sentence(sentence), m_shortcut(shortcut) {
     setText(title);
     setAccessibleName(title);
     setAccessibleDescription(sentence);
@@ -32,15 +28,13 @@ ActionRow::ActionRow(Icon icon, const QString& title, const QString& sentence, c
     setCursor(Qt::PointingHandCursor);
 }
 
-void ActionRow::setSentence(const QString& sentence)
-{
+void ActionRow::setSentence(const QString& sentence) {
     m_sentence = sentence;
     setAccessibleDescription(sentence);
     update();
 }
 
-void ActionRow::paintEvent(QPaintEvent*)
-{
+void ActionRow::paintEvent(QPaintEvent*) {
     const Theme& t = Theme::current();
     const bool focus = hasFocus();
     QPainter painter(this);
@@ -59,14 +53,15 @@ void ActionRow::paintEvent(QPaintEvent*)
     drawText(painter, QRectF(0, 0, width() - 16, height()), m_shortcut, uiFont(11), t.text2, Qt::AlignRight);
 }
 
-void ActionRow::enterEvent(QEnterEvent*) { update(); }
+void ActionRow::enterEvent(QEnterEvent*) {
+    update();
+}
 
-void ActionRow::leaveEvent(QEvent*) { update(); }
+void ActionRow::leaveEvent(QEvent*) {
+    update();
+}
 
-CodeBlock::CodeBlock(const QStringList& lines, QWidget* parent)
-    : QWidget(parent)
-    , m_lines(lines)
-{
+CodeBlock::CodeBlock(const QStringList& lines, QWidget* parent) : QWidget(parent), m_lines(lines) {
     setFixedHeight(sizeHint().height());
     auto* copy = new QToolButton(this);
     copy->setIcon(themedIcon(Icon::Copy));
@@ -83,10 +78,11 @@ CodeBlock::CodeBlock(const QStringList& lines, QWidget* parent)
     copy->setObjectName(QStringLiteral("copyCode"));
 }
 
-QSize CodeBlock::sizeHint() const { return {720, static_cast<int>(m_lines.size()) * kCodeLine + 2 * kCodePadding}; }
+QSize CodeBlock::sizeHint() const {
+    return {720, static_cast<int>(m_lines.size()) * kCodeLine + 2 * kCodePadding};
+}
 
-void CodeBlock::paintEvent(QPaintEvent*)
-{
+void CodeBlock::paintEvent(QPaintEvent*) {
     const Theme& t = Theme::current();
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
@@ -95,24 +91,20 @@ void CodeBlock::paintEvent(QPaintEvent*)
     painter.drawRoundedRect(rect(), 4, 4);
     for (int i = 0; i < m_lines.size(); ++i) {
         const bool command = m_lines[i].startsWith(QStringLiteral("$ "));
-        drawText(painter, QRectF(16, kCodePadding + i * kCodeLine, width() - 56, kCodeLine), command ? m_lines[i].mid(2) : m_lines[i],
-                 monoFont(12), command ? t.text2 : t.text);
+        drawText(painter, QRectF(16, kCodePadding + i * kCodeLine, width() - 56, kCodeLine),
+                 command ? m_lines[i].mid(2) : m_lines[i], monoFont(12), command ? t.text2 : t.text);
     }
     if (auto* copy = findChild<QToolButton*>(QStringLiteral("copyCode"))) {
         copy->move(width() - 34, 8);
     }
 }
 
-DropArea::DropArea(const QString& text, QWidget* parent)
-    : QWidget(parent)
-    , m_text(text)
-{
+DropArea::DropArea(const QString& text, QWidget* parent) : QWidget(parent), m_text(text) {
     setFixedHeight(72);
     setAccessibleName(text);
 }
 
-void DropArea::paintEvent(QPaintEvent*)
-{
+void DropArea::paintEvent(QPaintEvent*) {
     const Theme& t = Theme::current();
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);

@@ -10,8 +10,7 @@ namespace {
 
 constexpr std::size_t kMaximumNameBytes = 1024;
 
-Error corrupt(std::string_view displayName, const std::string& what)
-{
+Error corrupt(std::string_view displayName, const std::string& what) {
     return {ErrorCode::Corrupt, "'" + std::string(displayName) + "' " + what,
             "The file is damaged or was changed; fetch or capture it again."};
 }
@@ -23,8 +22,7 @@ public:
     explicit StringScanner(std::string_view text) : m_text(text) {}
 
     /// The next string, decoded; false at the end of the text.
-    [[nodiscard]] bool next(std::string& decoded)
-    {
+    [[nodiscard]] bool next(std::string& decoded) {
         const std::size_t quote = m_text.find('"', m_position);
         if (quote == std::string_view::npos) {
             return false;
@@ -43,15 +41,13 @@ public:
     }
 
     /// What follows the string that next() gave, without leading white space.
-    [[nodiscard]] std::string_view rest() const
-    {
+    [[nodiscard]] std::string_view rest() const {
         const std::size_t start = m_text.find_first_not_of(" \t\r\n", m_position);
         return start == std::string_view::npos ? std::string_view() : m_text.substr(start);
     }
 
 private:
-    void decodeEscape(std::string& decoded)
-    {
+    void decodeEscape(std::string& decoded) {
         const std::string_view escape = m_text.substr(m_position);
         if (escape.size() >= 6 && escape[1] == 'u') {
             unsigned value = 0;
@@ -68,8 +64,7 @@ private:
         m_position += 2;
     }
 
-    static unsigned hexDigit(char digit)
-    {
+    static unsigned hexDigit(char digit) {
         if (digit >= '0' && digit <= '9') {
             return static_cast<unsigned>(digit - '0');
         }
@@ -81,8 +76,7 @@ private:
     std::size_t m_position = 0;
 };
 
-bool asksForPickle(std::string_view json)
-{
+bool asksForPickle(std::string_view json) {
     StringScanner scanner(json);
     std::string text;
     while (scanner.next(text)) {
@@ -99,8 +93,7 @@ bool asksForPickle(std::string_view json)
     return false;
 }
 
-bool namesPickle(std::string_view member)
-{
+bool namesPickle(std::string_view member) {
     const std::size_t slash = member.rfind('/');
     const std::string_view leaf = slash == std::string_view::npos ? member : member.substr(slash + 1);
     for (const std::string_view suffix : {".pkl", ".pickle", ".pt", ".pth"}) {
@@ -114,14 +107,13 @@ bool namesPickle(std::string_view member)
 
 }  // namespace
 
-Result<void> checkArchiveHoldsNoPickle(const ZipReader& archive, const std::string& displayName)
-{
+Result<void> checkArchiveHoldsNoPickle(const ZipReader& archive, const std::string& displayName) {
     for (const auto& [name, member] : archive.members()) {
         if (member.sizeBytes > 0 && namesPickle(name)) {
-            return Error{ErrorCode::Unsupported,
-                         "'" + displayName + "' holds pickled data in its member '" + name +
-                             "', and ModuleLens never reads a pickle",
-                         "Capture the module again with the ModuleLens tracer."};
+            return Error{
+                ErrorCode::Unsupported,
+                "'" + displayName + "' holds pickled data in its member '" + name + "', and ModuleLens never reads a pickle",
+                "Capture the module again with the ModuleLens tracer."};
         }
         if (!name.ends_with(".json")) {
             continue;
@@ -140,8 +132,7 @@ Result<void> checkArchiveHoldsNoPickle(const ZipReader& archive, const std::stri
     return {};
 }
 
-Result<void> checkJsonDepth(std::string_view text, int limit, std::string_view displayName)
-{
+Result<void> checkJsonDepth(std::string_view text, int limit, std::string_view displayName) {
     int depth = 0;
     for (std::size_t i = 0; i < text.size(); ++i) {
         const char c = text[i];
@@ -162,8 +153,7 @@ Result<void> checkJsonDepth(std::string_view text, int limit, std::string_view d
     return {};
 }
 
-Result<void> checkRelativeName(std::string_view name, std::string_view displayName)
-{
+Result<void> checkRelativeName(std::string_view name, std::string_view displayName) {
     const auto refuse = [&](const char* why) {
         std::string shown(name.substr(0, 200));
         for (char& c : shown) {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "backend/base/Digest.h"
 
+#include <openssl/evp.h>
 #include <array>
 #include <cstdlib>
-#include <openssl/evp.h>
 
 namespace modulelens::base {
 
@@ -16,22 +16,19 @@ struct ContextDeleter {
 using Context = std::unique_ptr<EVP_MD_CTX, ContextDeleter>;
 
 /// Fetched once: looking an algorithm up costs more than hashing a small text.
-const EVP_MD* sha256Algorithm()
-{
+const EVP_MD* sha256Algorithm() {
     static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
     return algorithm;
 }
 
 /// OpenSSL's digest calls fail only for a wrong algorithm or a finished context, both our own fault.
-void require(int succeeded)
-{
+void require(int succeeded) {
     if (succeeded != 1) {
         std::abort();
     }
 }
 
-std::string toHex(std::span<const unsigned char> bytes)
-{
+std::string toHex(std::span<const unsigned char> bytes) {
     constexpr std::string_view digits = "0123456789abcdef";
     std::string text;
     text.reserve(bytes.size() * 2);
@@ -42,8 +39,7 @@ std::string toHex(std::span<const unsigned char> bytes)
     return text;
 }
 
-std::span<const std::byte> bytesOf(std::string_view text)
-{
+std::span<const std::byte> bytesOf(std::string_view text) {
     return std::as_bytes(std::span(text.data(), text.size()));
 }
 
@@ -53,8 +49,7 @@ struct Sha256::State {
     Context context{EVP_MD_CTX_new()};
 };
 
-Sha256::Sha256() : m_state(std::make_unique<State>())
-{
+Sha256::Sha256() : m_state(std::make_unique<State>()) {
     require(EVP_DigestInit_ex2(m_state->context.get(), sha256Algorithm(), nullptr));
 }
 
@@ -62,46 +57,39 @@ Sha256::~Sha256() = default;
 Sha256::Sha256(Sha256&&) noexcept = default;
 Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 
-void Sha256::update(std::span<const std::byte> bytes)
-{
+void Sha256::update(std::span<const std::byte> bytes) {
     require(EVP_DigestUpdate(m_state->context.get(), bytes.data(), bytes.size()));
 }
 
-void Sha256::update(std::string_view text)
-{
+void Sha256::update(std::string_view text) {
     update(bytesOf(text));
 }
 
-std::string Sha256::finish()
-{
+std::string Sha256::finish() {
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
     unsigned int size = 0;
     require(EVP_DigestFinal_ex(m_state->context.get(), digest.data(), &size));
     return toHex(std::span(digest.data(), size));
 }
 
-std::string sha256Hex(std::span<const std::byte> bytes)
-{
+std::string sha256Hex(std::span<const std::byte> bytes) {
     Sha256 hash;
     hash.update(bytes);
     return hash.finish();
 }
 
-std::string sha256Hex(std::string_view text)
-{
+std::string sha256Hex(std::string_view text) {
     return sha256Hex(bytesOf(text));
 }
 
-std::string md5Hex(std::string_view text)
-{
+std::string md5Hex(std::string_view text) {
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
     unsigned int size = 0;
     require(EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_md5(), nullptr));
     return toHex(std::span(digest.data(), size));
 }
 
-bool isLowerHex(std::string_view text, std::size_t length)
-{
+bool isLowerHex(std::string_view text, std::size_t length) {
     if (text.size() != length) {
         return false;
     }

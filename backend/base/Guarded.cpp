@@ -13,8 +13,7 @@ namespace modulelens::base {
 
 namespace {
 
-Error translate(std::string_view where)
-{
+Error translate(std::string_view where) {
     try {
         throw;
     } catch (const std::bad_alloc&) {
@@ -31,8 +30,7 @@ Error translate(std::string_view where)
 
 }  // namespace
 
-Error errorFromCurrentException(std::string_view where) noexcept
-{
+Error errorFromCurrentException(std::string_view where) noexcept {
     try {
         return translate(where);
     } catch (...) {

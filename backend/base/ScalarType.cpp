@@ -43,8 +43,7 @@ constexpr std::array kRows = {
     Row{ScalarType::Bits16, "bits16", 2},
 };
 
-constexpr bool rowsAreInEnumerationOrder()
-{
+constexpr bool rowsAreInEnumerationOrder() {
     for (std::size_t i = 0; i < kRows.size(); ++i) {
         if (static_cast<std::size_t>(kRows[i].type) != i) {
             return false;
@@ -56,13 +55,11 @@ static_assert(rowsAreInEnumerationOrder());
 
 }  // namespace
 
-std::string_view scalarTypeName(ScalarType type)
-{
+std::string_view scalarTypeName(ScalarType type) {
     return kRows[static_cast<std::size_t>(type)].name;
 }
 
-std::optional<ScalarType> scalarTypeFromName(std::string_view name)
-{
+std::optional<ScalarType> scalarTypeFromName(std::string_view name) {
     for (const Row& row : kRows) {
         if (row.name == name) {
             return row.type;
@@ -71,8 +68,7 @@ std::optional<ScalarType> scalarTypeFromName(std::string_view name)
     return std::nullopt;
 }
 
-std::uint32_t elementSizeBytes(ScalarType type)
-{
+std::uint32_t elementSizeBytes(ScalarType type) {
     return kRows[static_cast<std::size_t>(type)].sizeBytes;
 }
 

@@ -10,11 +10,32 @@ namespace modulelens::base {
 
 /// PyTorch element types that captures, programs and profiles name. The order carries no meaning.
 enum class ScalarType : std::uint8_t {
-    UInt8, Int8, Int16, Int32, Int64, UInt16, UInt32, UInt64,
-    Float16, Float32, Float64, BFloat16,
-    Complex32, Complex64, Complex128, Bool,
-    Float8E4M3FN, Float8E5M2, Float8E4M3FNUZ, Float8E5M2FNUZ, Float8E8M0FNU,
-    QInt8, QUInt8, QInt32, Bits8, Bits16,
+    UInt8,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    UInt16,
+    UInt32,
+    UInt64,
+    Float16,
+    Float32,
+    Float64,
+    BFloat16,
+    Complex32,
+    Complex64,
+    Complex128,
+    Bool,
+    Float8E4M3FN,
+    Float8E5M2,
+    Float8E4M3FNUZ,
+    Float8E5M2FNUZ,
+    Float8E8M0FNU,
+    QInt8,
+    QUInt8,
+    QInt32,
+    Bits8,
+    Bits16,
 };
 
 /// PyTorch's name without "torch.": "float32".

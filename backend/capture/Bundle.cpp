@@ -21,19 +21,16 @@ constexpr std::string_view kIndexDigestName = "bundle.sha256";
 constexpr std::string_view kArchiveSuffix = ".mlens";
 constexpr std::size_t kChunkBytes = 4 * 1024 * 1024;
 
-base::Error corrupt(const std::string& what)
-{
+base::Error corrupt(const std::string& what) {
     return {base::ErrorCode::Corrupt, what, "The capture is damaged or was changed; capture the module again."};
 }
 
-std::string_view textOf(std::span<const std::byte> bytes)
-{
+std::string_view textOf(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 /// Exactly the named files must be there, with the named sizes.
-base::Result<void> checkPresence(const BundleIndex& index, const std::map<std::string, std::uint64_t>& sizes)
-{
+base::Result<void> checkPresence(const BundleIndex& index, const std::map<std::string, std::uint64_t>& sizes) {
     std::set<std::string_view> named{kIndexName, kIndexDigestName};
     const std::vector<BundleFile> files = filesOf(index);
     for (const BundleFile& file : files) {
@@ -55,8 +52,7 @@ base::Result<void> checkPresence(const BundleIndex& index, const std::map<std::s
     return {};
 }
 
-base::Result<BundleIndex> readIndex(BundleFiles& files, const std::filesystem::path& path)
-{
+base::Result<BundleIndex> readIndex(BundleFiles& files, const std::filesystem::path& path) {
     if (!files.sizes().contains(std::string(kIndexName))) {
         return base::Error{base::ErrorCode::NotFound, "'" + path.string() + "' is no capture bundle: it has no bundle.json",
                            "Choose a bundle folder or a .mlens file that the tracer wrote."};
@@ -97,8 +93,7 @@ Bundle::Bundle(std::unique_ptr<Data> data) : m_data(std::move(data)) {}
 
 Bundle::~Bundle() = default;
 
-base::Result<std::unique_ptr<Bundle>> Bundle::open(base::FileSystem& files, const std::filesystem::path& path)
-{
+base::Result<std::unique_ptr<Bundle>> Bundle::open(base::FileSystem& files, const std::filesystem::path& path) {
     const std::string where = "opening the bundle '" + path.string() + "'";
     const auto body = [&]() -> base::Result<std::unique_ptr<Bundle>> {
         auto opened = BundleFiles::open(files, path);
@@ -120,24 +115,20 @@ base::Result<std::unique_ptr<Bundle>> Bundle::open(base::FileSystem& files, cons
     return bundle ? std::move(bundle) : base::Result<std::unique_ptr<Bundle>>(bundle.error().within(where));
 }
 
-const BundleIndex& Bundle::index() const
-{
+const BundleIndex& Bundle::index() const {
     return m_data->index;
 }
 
-const std::filesystem::path& Bundle::path() const
-{
+const std::filesystem::path& Bundle::path() const {
     return m_data->path;
 }
 
-base::Result<std::span<const std::byte>> Bundle::verifiedBytes(const BundleFile& file)
-{
+base::Result<std::span<const std::byte>> Bundle::verifiedBytes(const BundleFile& file) {
     return verifiedBytes(file, [](std::uint64_t) { return true; });
 }
 
 base::Result<std::span<const std::byte>> Bundle::verifiedBytes(const BundleFile& file,
-                                                               const std::function<bool(std::uint64_t)>& onChunk)
-{
+                                                               const std::function<bool(std::uint64_t)>& onChunk) {
     return base::guarded("reading '" + file.name + "'", [&]() -> base::Result<std::span<const std::byte>> {
         auto bytes = m_data->files.bytes(file.name);
         if (!bytes) {
@@ -163,27 +154,24 @@ base::Result<std::span<const std::byte>> Bundle::verifiedBytes(const BundleFile&
     });
 }
 
-FileExtent Bundle::extent(const BundleFile& file) const
-{
+FileExtent Bundle::extent(const BundleFile& file) const {
     return m_data->files.extent(file.name);
 }
 
-base::Result<VersionDocument> Bundle::version(const BundleVersion& version)
-{
+base::Result<VersionDocument> Bundle::version(const BundleVersion& version) {
     const auto bytes = verifiedBytes(version.file);
     if (!bytes) {
         return bytes.error();
     }
     auto document = parseVersionDocument(textOf(*bytes), version.file.sha256);
-    if (document && (document->model != version.model || document->module != version.module ||
-                     document->className != version.className)) {
+    if (document &&
+        (document->model != version.model || document->module != version.module || document->className != version.className)) {
         return corrupt("the index names another module than the file '" + version.file.name + "'");
     }
     return document;
 }
 
-base::Result<NodeDocument> Bundle::node(const BundleFile& file)
-{
+base::Result<NodeDocument> Bundle::node(const BundleFile& file) {
     const auto bytes = verifiedBytes(file);
     if (!bytes) {
         return bytes.error();
@@ -191,8 +179,7 @@ base::Result<NodeDocument> Bundle::node(const BundleFile& file)
     return parseNodeDocument(textOf(*bytes), file.sha256);
 }
 
-base::Result<RunRecord> Bundle::run(const BundleFile& file)
-{
+base::Result<RunRecord> Bundle::run(const BundleFile& file) {
     const auto bytes = verifiedBytes(file);
     if (!bytes) {
         return bytes.error();
@@ -200,8 +187,7 @@ base::Result<RunRecord> Bundle::run(const BundleFile& file)
     return parseRunRecord(textOf(*bytes), file.sha256);
 }
 
-base::Result<std::map<std::string, FileExtent>> Bundle::tensorExtents()
-{
+base::Result<std::map<std::string, FileExtent>> Bundle::tensorExtents() {
     if (m_data->tensorExtents) {
         return *m_data->tensorExtents;
     }
@@ -222,13 +208,11 @@ base::Result<std::map<std::string, FileExtent>> Bundle::tensorExtents()
     });
 }
 
-base::Result<void> Bundle::verify(std::stop_token stop, const std::function<void(std::uint64_t, std::uint64_t)>& progress)
-{
+base::Result<void> Bundle::verify(std::stop_token stop, const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
     return base::guarded("verifying the bundle", [&] { return verifyBundle(*this, stop, progress); });
 }
 
-base::Result<std::vector<std::filesystem::path>> findBundles(base::FileSystem&, const std::filesystem::path& path)
-{
+base::Result<std::vector<std::filesystem::path>> findBundles(base::FileSystem&, const std::filesystem::path& path) {
     namespace fs = std::filesystem;
     return base::guarded("looking for bundles", [&]() -> base::Result<std::vector<fs::path>> {
         const fs::file_status status = fs::status(path);

@@ -84,8 +84,8 @@ public:
     /// Bytes of a file that the index names, verified against its sha256; valid as long as the bundle. Corrupt: changed.
     [[nodiscard]] base::Result<std::span<const std::byte>> verifiedBytes(const BundleFile& file);
     /// The same, with `onChunk(bytes)` called after every 4 MiB and at the end; Cancelled when it answers false.
-    [[nodiscard]] base::Result<std::span<const std::byte>> verifiedBytes(
-        const BundleFile& file, const std::function<bool(std::uint64_t)>& onChunk);
+    [[nodiscard]] base::Result<std::span<const std::byte>> verifiedBytes(const BundleFile& file,
+                                                                         const std::function<bool(std::uint64_t)>& onChunk);
     /// Where the file's bytes lie: the file itself in a folder, the member's extent in a .mlens.
     [[nodiscard]] FileExtent extent(const BundleFile& file) const;
 

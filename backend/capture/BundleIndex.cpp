@@ -14,8 +14,7 @@ namespace {
 
 constexpr std::int64_t kNewestSchema = 1;
 
-BundleFile readFile(const JsonView& view, std::string_view digestKey)
-{
+BundleFile readFile(const JsonView& view, std::string_view digestKey) {
     BundleFile file;
     const JsonView name = view.at("file");
     file.name = name.string();
@@ -28,8 +27,7 @@ BundleFile readFile(const JsonView& view, std::string_view digestKey)
     return file;
 }
 
-std::vector<BundleFile> readFiles(const JsonView& list, std::string_view digestKey)
-{
+std::vector<BundleFile> readFiles(const JsonView& list, std::string_view digestKey) {
     std::vector<BundleFile> files;
     for (std::size_t i = 0; i < list.size(); ++i) {
         files.push_back(readFile(list.element(i), digestKey));
@@ -37,8 +35,7 @@ std::vector<BundleFile> readFiles(const JsonView& list, std::string_view digestK
     return files;
 }
 
-std::vector<BundleVersion> readVersions(const JsonView& list, std::size_t runCount)
-{
+std::vector<BundleVersion> readVersions(const JsonView& list, std::size_t runCount) {
     std::vector<BundleVersion> versions;
     for (std::size_t i = 0; i < list.size(); ++i) {
         const JsonView item = list.element(i);
@@ -61,8 +58,7 @@ std::vector<BundleVersion> readVersions(const JsonView& list, std::size_t runCou
     return versions;
 }
 
-std::vector<BundleTensorFile> readTensorFiles(const JsonView& list)
-{
+std::vector<BundleTensorFile> readTensorFiles(const JsonView& list) {
     std::vector<BundleTensorFile> files;
     for (std::size_t i = 0; i < list.size(); ++i) {
         const JsonView item = list.element(i);
@@ -77,8 +73,7 @@ std::vector<BundleTensorFile> readTensorFiles(const JsonView& list)
     return files;
 }
 
-std::map<std::string, AttributeValue> readAttributes(const JsonView& view)
-{
+std::map<std::string, AttributeValue> readAttributes(const JsonView& view) {
     std::map<std::string, AttributeValue> attributes;
     view.forEachMember([&](const std::string& name, const JsonView& value) {
         const nlohmann::json& json = value.json();
@@ -95,8 +90,7 @@ std::map<std::string, AttributeValue> readAttributes(const JsonView& view)
     return attributes;
 }
 
-void checkNamesOnce(const BundleIndex& index, const JsonView& view)
-{
+void checkNamesOnce(const BundleIndex& index, const JsonView& view) {
     std::set<std::string> names{"bundle.json", "bundle.sha256"};
     for (const BundleFile& file : filesOf(index)) {
         if (!names.insert(file.name).second) {
@@ -105,8 +99,7 @@ void checkNamesOnce(const BundleIndex& index, const JsonView& view)
     }
 }
 
-BundleIndex readIndex(std::string_view text, const std::string& document)
-{
+BundleIndex readIndex(std::string_view text, const std::string& document) {
     const nlohmann::json json = parseJson(text, document);
     const JsonView view(json, document);
     checkSchema(view, "modulelens.bundle", kNewestSchema);
@@ -135,13 +128,11 @@ BundleIndex readIndex(std::string_view text, const std::string& document)
 
 }  // namespace
 
-base::Result<BundleIndex> parseBundleIndex(std::string_view text, const std::string& document)
-{
+base::Result<BundleIndex> parseBundleIndex(std::string_view text, const std::string& document) {
     return readDocument(document, [&] { return readIndex(text, document); });
 }
 
-std::vector<BundleFile> filesOf(const BundleIndex& index)
-{
+std::vector<BundleFile> filesOf(const BundleIndex& index) {
     std::vector<BundleFile> files = index.runs;
     for (const BundleVersion& version : index.versions) {
         files.push_back(version.file);

@@ -17,23 +17,19 @@ namespace {
 
 constexpr std::size_t kChunkBytes = 4 * 1024 * 1024;
 
-[[noreturn]] void failCorrupt(const std::string& what)
-{
-    throw DocumentError{
-        {base::ErrorCode::Corrupt, what, "The capture is damaged or was changed; capture the module again."}};
+[[noreturn]] void failCorrupt(const std::string& what) {
+    throw DocumentError{{base::ErrorCode::Corrupt, what, "The capture is damaged or was changed; capture the module again."}};
 }
 
 template <class T>
-T valueOrThrow(base::Result<T> result)
-{
+T valueOrThrow(base::Result<T> result) {
     if (!result) {
         throw DocumentError{result.error()};
     }
     return std::move(*result);
 }
 
-std::string digestPrefix(ScalarType dtype, std::span<const std::int64_t> storedShape)
-{
+std::string digestPrefix(ScalarType dtype, std::span<const std::int64_t> storedShape) {
     std::string text(scalarTypeName(dtype));
     text.push_back(':');
     for (std::size_t i = 0; i < storedShape.size(); ++i) {
@@ -54,14 +50,10 @@ private:
 /// One verification. Throws DocumentError. Confined to its thread.
 class Verifier {
 public:
-    Verifier(Bundle& bundle, const std::stop_token& stop,
-             const std::function<void(std::uint64_t, std::uint64_t)>& progress)
-        : m_bundle(bundle), m_index(bundle.index()), m_stop(stop), m_progress(progress)
-    {
-    }
+    Verifier(Bundle& bundle, const std::stop_token& stop, const std::function<void(std::uint64_t, std::uint64_t)>& progress)
+        : m_bundle(bundle), m_index(bundle.index()), m_stop(stop), m_progress(progress) {}
 
-    void run()
-    {
+    void run() {
         countBytes();
         checkDocuments();
         checkTensors();
@@ -72,8 +64,7 @@ public:
     }
 
 private:
-    void countBytes()
-    {
+    void countBytes() {
         const auto add = [&](const BundleFile& file) { m_allBytes += file.sizeBytes; };
         for (const auto* list : {&m_index.runs, &m_index.nodes, &m_index.programs, &m_index.sources}) {
             std::for_each(list->begin(), list->end(), add);
@@ -87,8 +78,7 @@ private:
     }
 
     /// Reports progress. False: the caller asked to stop.
-    [[nodiscard]] bool proceed(std::uint64_t bytes)
-    {
+    [[nodiscard]] bool proceed(std::uint64_t bytes) {
         m_doneBytes += bytes;
         m_unreportedBytes += bytes;
         if (m_progress && m_unreportedBytes >= kChunkBytes) {
@@ -98,15 +88,13 @@ private:
         return !m_stop.stop_requested();
     }
 
-    void advance(std::uint64_t bytes)
-    {
+    void advance(std::uint64_t bytes) {
         if (!proceed(bytes)) {
             throw DocumentError{{base::ErrorCode::Cancelled, "the verification was cancelled", ""}};
         }
     }
 
-    std::string hash(base::Sha256 sha, std::span<const std::byte> bytes)
-    {
+    std::string hash(base::Sha256 sha, std::span<const std::byte> bytes) {
         while (!bytes.empty()) {
             const auto chunk = bytes.first(std::min(bytes.size(), kChunkBytes));
             sha.update(chunk);
@@ -116,13 +104,11 @@ private:
         return sha.finish();
     }
 
-    std::span<const std::byte> read(const BundleFile& file)
-    {
+    std::span<const std::byte> read(const BundleFile& file) {
         return valueOrThrow(m_bundle.verifiedBytes(file, [&](std::uint64_t bytes) { return proceed(bytes); }));
     }
 
-    void addReferences(const std::vector<TensorReference>& references, const std::string& from)
-    {
+    void addReferences(const std::vector<TensorReference>& references, const std::string& from) {
         for (const TensorReference& tensor : references) {
             const std::string prefix = digestPrefix(tensor.dtype, tensor.storedShape);
             const auto [known, isNew] = m_prefixes.emplace(tensor.digest, prefix);
@@ -134,15 +120,13 @@ private:
     }
 
     static void require(const std::set<std::string>& known, const std::string& digest, const char* what,
-                        const std::string& from)
-    {
+                        const std::string& from) {
         if (!digest.empty() && !known.contains(digest)) {
             failCorrupt("'" + from + "' refers to the " + what + " " + digest + ", which the bundle does not hold");
         }
     }
 
-    static std::set<std::string> digestsOf(const std::vector<BundleFile>& files)
-    {
+    static std::set<std::string> digestsOf(const std::vector<BundleFile>& files) {
         std::set<std::string> digests;
         for (const BundleFile& file : files) {
             digests.insert(file.sha256);
@@ -150,8 +134,7 @@ private:
         return digests;
     }
 
-    void checkDocuments()
-    {
+    void checkDocuments() {
         const std::set<std::string> nodes = digestsOf(m_index.nodes);
         const std::set<std::string> programs = digestsOf(m_index.programs);
         const std::set<std::string> sources = digestsOf(m_index.sources);
@@ -193,8 +176,7 @@ private:
         }
     }
 
-    void checkTensors()
-    {
+    void checkTensors() {
         std::set<std::string> known;
         for (const BundleTensorFile& file : m_index.tensors) {
             const auto bytes = read(file.file);
@@ -211,8 +193,7 @@ private:
     }
 
     void checkTensor(const std::string& key, const SafetensorsEntry& entry, std::span<const std::byte> file,
-                     const std::string& fileName)
-    {
+                     const std::string& fileName) {
         const auto referenced = m_prefixes.find(key);
         std::string prefix;
         if (referenced != m_prefixes.end()) {
@@ -223,8 +204,7 @@ private:
         } else {
             prefix = prefixOfUnreferenced(key, entry, fileName);
         }
-        const auto bytes =
-            file.subspan(static_cast<std::size_t>(entry.offset), static_cast<std::size_t>(entry.sizeBytes));
+        const auto bytes = file.subspan(static_cast<std::size_t>(entry.offset), static_cast<std::size_t>(entry.sizeBytes));
         base::Sha256 sha;
         sha.update(prefix);
         if (hash(std::move(sha), bytes) != key) {
@@ -234,8 +214,7 @@ private:
 
     /// A tensor that nothing refers to must still be what its key says: a registry stores it under that key.
     static std::string prefixOfUnreferenced(const std::string& key, const SafetensorsEntry& entry,
-                                            const std::string& fileName)
-    {
+                                            const std::string& fileName) {
         for (int i = 0; i <= static_cast<int>(ScalarType::Bits16); ++i) {
             const auto type = static_cast<ScalarType>(i);
             if (safetensorsDtype(std::string(scalarTypeName(type))) == entry.dtype && entry.dtype != "U8") {
@@ -248,8 +227,7 @@ private:
         failCorrupt("nothing in the bundle refers to the tensor " + key + " in '" + fileName + "'");
     }
 
-    void checkPrograms()
-    {
+    void checkPrograms() {
         for (const BundleFile& file : m_index.programs) {
             const auto bytes = read(file);
             const auto archive = valueOrThrow(base::ZipReader::open(std::make_shared<BytesKeeper>(bytes), file.name));
@@ -274,8 +252,7 @@ private:
 }  // namespace
 
 base::Result<void> verifyBundle(Bundle& bundle, const std::stop_token& stop,
-                                const std::function<void(std::uint64_t, std::uint64_t)>& progress)
-{
+                                const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
     try {
         Verifier(bundle, stop, progress).run();
         return {};
@@ -284,9 +261,8 @@ base::Result<void> verifyBundle(Bundle& bundle, const std::stop_token& stop,
     }
 }
 
-base::Result<void> addTensorExtents(const BundleTensorFile& file, std::span<const std::byte> bytes,
-                                    const FileExtent& place, std::map<std::string, FileExtent>& extents)
-{
+base::Result<void> addTensorExtents(const BundleTensorFile& file, std::span<const std::byte> bytes, const FileExtent& place,
+                                    std::map<std::string, FileExtent>& extents) {
     const auto header = readSafetensorsHeader(bytes, file.file.name);
     if (!header) {
         return header.error();
@@ -310,8 +286,7 @@ base::Result<void> addTensorExtents(const BundleTensorFile& file, std::span<cons
     return {};
 }
 
-std::string tensorDigest(ScalarType dtype, std::span<const std::int64_t> storedShape, std::span<const std::byte> bytes)
-{
+std::string tensorDigest(ScalarType dtype, std::span<const std::int64_t> storedShape, std::span<const std::byte> bytes) {
     base::Sha256 sha;
     sha.update(digestPrefix(dtype, storedShape));
     sha.update(bytes);

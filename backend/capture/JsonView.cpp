@@ -16,8 +16,7 @@ constexpr std::size_t kShownKeyBytes = 100;
 
 }  // namespace
 
-JsonView JsonView::at(std::string_view key) const
-{
+JsonView JsonView::at(std::string_view key) const {
     requireObject();
     const auto member = m_json->find(key);
     if (member == m_json->end()) {
@@ -26,8 +25,7 @@ JsonView JsonView::at(std::string_view key) const
     return JsonView(*member, this, key);
 }
 
-std::optional<JsonView> JsonView::find(std::string_view key) const
-{
+std::optional<JsonView> JsonView::find(std::string_view key) const {
     requireObject();
     const auto member = m_json->find(key);
     if (member == m_json->end() || member->is_null()) {
@@ -36,21 +34,18 @@ std::optional<JsonView> JsonView::find(std::string_view key) const
     return JsonView(*member, this, key);
 }
 
-JsonView JsonView::element(std::size_t index) const
-{
+JsonView JsonView::element(std::size_t index) const {
     return JsonView((*m_json)[index], this, index);
 }
 
-std::size_t JsonView::size() const
-{
+std::size_t JsonView::size() const {
     if (!m_json->is_array()) {
         fail("is no list");
     }
     return m_json->size();
 }
 
-const std::string& JsonView::string() const
-{
+const std::string& JsonView::string() const {
     const auto* text = m_json->get_ptr<const std::string*>();
     if (text == nullptr) {
         fail("is no text");
@@ -58,8 +53,7 @@ const std::string& JsonView::string() const
     return *text;
 }
 
-std::int64_t JsonView::integer() const
-{
+std::int64_t JsonView::integer() const {
     if (const auto* value = m_json->get_ptr<const nlohmann::json::number_unsigned_t*>()) {
         if (*value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
             return static_cast<std::int64_t>(*value);
@@ -70,8 +64,7 @@ std::int64_t JsonView::integer() const
     fail("is no 64-bit integer");
 }
 
-std::int64_t JsonView::nonNegative() const
-{
+std::int64_t JsonView::nonNegative() const {
     const std::int64_t value = integer();
     if (value < 0) {
         fail("is negative");
@@ -79,8 +72,7 @@ std::int64_t JsonView::nonNegative() const
     return value;
 }
 
-bool JsonView::boolean() const
-{
+bool JsonView::boolean() const {
     const auto* value = m_json->get_ptr<const bool*>();
     if (value == nullptr) {
         fail("is neither true nor false");
@@ -88,8 +80,7 @@ bool JsonView::boolean() const
     return *value;
 }
 
-std::vector<std::int64_t> JsonView::integers() const
-{
+std::vector<std::int64_t> JsonView::integers() const {
     std::vector<std::int64_t> values(size());
     for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = element(i).integer();
@@ -97,8 +88,7 @@ std::vector<std::int64_t> JsonView::integers() const
     return values;
 }
 
-std::vector<std::string> JsonView::strings() const
-{
+std::vector<std::string> JsonView::strings() const {
     std::vector<std::string> values(size());
     for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = element(i).string();
@@ -106,8 +96,7 @@ std::vector<std::string> JsonView::strings() const
     return values;
 }
 
-const std::string& JsonView::digest() const
-{
+const std::string& JsonView::digest() const {
     const std::string& text = string();
     if (!base::isLowerHex(text, 64)) {
         fail("is no sha256");
@@ -115,38 +104,32 @@ const std::string& JsonView::digest() const
     return text;
 }
 
-std::string JsonView::stringOr(std::string_view key, std::string_view fallback) const
-{
+std::string JsonView::stringOr(std::string_view key, std::string_view fallback) const {
     const auto found = find(key);
     return found ? found->string() : std::string(fallback);
 }
 
-std::int64_t JsonView::integerOr(std::string_view key, std::int64_t fallback) const
-{
+std::int64_t JsonView::integerOr(std::string_view key, std::int64_t fallback) const {
     const auto found = find(key);
     return found ? found->integer() : fallback;
 }
 
-std::optional<std::int64_t> JsonView::optionalInteger(std::string_view key) const
-{
+std::optional<std::int64_t> JsonView::optionalInteger(std::string_view key) const {
     const auto found = find(key);
     return found ? std::optional(found->integer()) : std::nullopt;
 }
 
-bool JsonView::booleanOr(std::string_view key, bool fallback) const
-{
+bool JsonView::booleanOr(std::string_view key, bool fallback) const {
     const auto found = find(key);
     return found ? found->boolean() : fallback;
 }
 
-void JsonView::fail(const std::string& what) const
-{
+void JsonView::fail(const std::string& what) const {
     throw DocumentError{{base::ErrorCode::Corrupt, "'" + where() + "' " + what,
                          "The capture is damaged or was changed; capture the module again."}};
 }
 
-std::string JsonView::where() const
-{
+std::string JsonView::where() const {
     if (m_parent == nullptr) {
         return std::string(m_key);
     }
@@ -158,15 +141,13 @@ std::string JsonView::where() const
     return above + (m_index >= 0 ? "" : ".") + own;
 }
 
-void JsonView::requireObject() const
-{
+void JsonView::requireObject() const {
     if (!m_json->is_object()) {
         fail("is no object");
     }
 }
 
-nlohmann::json parseJson(std::string_view text, std::string_view document)
-{
+nlohmann::json parseJson(std::string_view text, std::string_view document) {
     const auto depth = base::checkJsonDepth(text, kMaximumDepth, document);
     if (!depth) {
         throw DocumentError{depth.error()};
@@ -180,8 +161,7 @@ nlohmann::json parseJson(std::string_view text, std::string_view document)
     }
 }
 
-void checkSchema(const JsonView& view, std::string_view schema, std::int64_t newest)
-{
+void checkSchema(const JsonView& view, std::string_view schema, std::int64_t newest) {
     const JsonView name = view.at("schema");
     if (name.string() != schema) {
         name.fail("is not \"" + std::string(schema) + "\"");

@@ -56,8 +56,7 @@ public:
 
     /// Calls `visit(name, view)` for each member of an object.
     template <class Visit>
-    void forEachMember(Visit visit) const
-    {
+    void forEachMember(Visit visit) const {
         requireObject();
         for (auto member = m_json->begin(); member != m_json->end(); ++member) {
             visit(member.key(), JsonView(member.value(), this, member.key()));
@@ -70,13 +69,9 @@ public:
 
 private:
     JsonView(const nlohmann::json& json, const JsonView* parent, std::string_view key)
-        : m_json(&json), m_parent(parent), m_key(key)
-    {
-    }
+        : m_json(&json), m_parent(parent), m_key(key) {}
     JsonView(const nlohmann::json& json, const JsonView* parent, std::size_t index)
-        : m_json(&json), m_parent(parent), m_index(static_cast<std::int64_t>(index))
-    {
-    }
+        : m_json(&json), m_parent(parent), m_index(static_cast<std::int64_t>(index)) {}
     void requireObject() const;
 
     const nlohmann::json* m_json;
@@ -93,8 +88,7 @@ void checkSchema(const JsonView& view, std::string_view schema, std::int64_t new
 
 /// Runs `body`, which may throw, and gives its value; whatever it throws becomes the Error.
 template <class Body>
-[[nodiscard]] auto readDocument(std::string_view document, Body body) -> base::Result<std::invoke_result_t<Body>>
-{
+[[nodiscard]] auto readDocument(std::string_view document, Body body) -> base::Result<std::invoke_result_t<Body>> {
     using Value = std::invoke_result_t<Body>;
     return base::guarded(document, [&]() -> base::Result<Value> {
         try {

@@ -13,8 +13,7 @@ constexpr std::int64_t kNewestSchema = 1;
 
 using NamedTensors = std::map<std::string, std::optional<TensorReference>>;
 
-NamedTensors readTensors(const JsonView& view, std::vector<TensorReference>& references)
-{
+NamedTensors readTensors(const JsonView& view, std::vector<TensorReference>& references) {
     NamedTensors tensors;
     view.forEachMember([&](const std::string& name, const JsonView& member) {
         if (member.isNull()) {
@@ -31,8 +30,7 @@ NamedTensors readTensors(const JsonView& view, std::vector<TensorReference>& ref
     return tensors;
 }
 
-NodeDocument readNode(std::string_view text, const std::string& digest, const std::string& document)
-{
+NodeDocument readNode(std::string_view text, const std::string& digest, const std::string& document) {
     const nlohmann::json json = parseJson(text, document);
     const JsonView view(json, document);
     checkSchema(view, "modulelens.node", kNewestSchema);
@@ -63,8 +61,7 @@ NodeDocument readNode(std::string_view text, const std::string& digest, const st
 
 }  // namespace
 
-base::Result<NodeDocument> parseNodeDocument(std::string_view text, const std::string& digest)
-{
+base::Result<NodeDocument> parseNodeDocument(std::string_view text, const std::string& digest) {
     const std::string document = "nodes/" + digest + ".json";
     return readDocument(document, [&] { return readNode(text, digest, document); });
 }

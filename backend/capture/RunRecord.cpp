@@ -12,8 +12,7 @@ namespace {
 
 constexpr std::int64_t kNewestSchema = 1;
 
-int readSmall(const JsonView& view)
-{
+int readSmall(const JsonView& view) {
     const std::int64_t value = view.nonNegative();
     if (value > std::numeric_limits<int>::max()) {
         view.fail("is too large");
@@ -21,8 +20,7 @@ int readSmall(const JsonView& view)
     return static_cast<int>(value);
 }
 
-std::vector<TensorShape> readShapes(const JsonView& list)
-{
+std::vector<TensorShape> readShapes(const JsonView& list) {
     std::vector<TensorShape> shapes;
     for (std::size_t i = 0; i < list.size(); ++i) {
         const JsonView item = list.element(i);
@@ -40,8 +38,7 @@ std::vector<TensorShape> readShapes(const JsonView& list)
     return shapes;
 }
 
-RunCall readCall(const JsonView& view, std::size_t index)
-{
+RunCall readCall(const JsonView& view, std::size_t index) {
     RunCall call;
     const JsonView id = view.at("id");
     if (id.integer() != static_cast<std::int64_t>(index)) {
@@ -75,8 +72,7 @@ RunCall readCall(const JsonView& view, std::size_t index)
     return call;
 }
 
-RunRecord readRun(std::string_view text, const std::string& digest, const std::string& document)
-{
+RunRecord readRun(std::string_view text, const std::string& digest, const std::string& document) {
     const nlohmann::json json = parseJson(text, document);
     const JsonView view(json, document);
     checkSchema(view, "modulelens.run", kNewestSchema);
@@ -93,15 +89,13 @@ RunRecord readRun(std::string_view text, const std::string& digest, const std::s
         run.calls.push_back(readCall(calls.element(i), i));
     }
     const auto environment = view.find("environment");
-    run.environment =
-        std::make_shared<const nlohmann::json>(environment ? environment->json() : nlohmann::json::object());
+    run.environment = std::make_shared<const nlohmann::json>(environment ? environment->json() : nlohmann::json::object());
     return run;
 }
 
 }  // namespace
 
-base::Result<RunRecord> parseRunRecord(std::string_view text, const std::string& digest)
-{
+base::Result<RunRecord> parseRunRecord(std::string_view text, const std::string& digest) {
     const std::string document = "run record " + digest;
     return readDocument(document, [&] { return readRun(text, digest, document); });
 }

@@ -26,32 +26,39 @@ struct DtypeRow {
 };
 
 constexpr std::array kDtypes = {
-    DtypeRow{"F64", "float64", 8},         DtypeRow{"F32", "float32", 4},     DtypeRow{"F16", "float16", 2},
-    DtypeRow{"BF16", "bfloat16", 2},       DtypeRow{"I64", "int64", 8},       DtypeRow{"I32", "int32", 4},
-    DtypeRow{"I16", "int16", 2},           DtypeRow{"I8", "int8", 1},         DtypeRow{"U8", "uint8", 1},
-    DtypeRow{"U16", "uint16", 2},          DtypeRow{"U32", "uint32", 4},      DtypeRow{"U64", "uint64", 8},
-    DtypeRow{"BOOL", "bool", 1},           DtypeRow{"F8_E4M3", "float8_e4m3fn", 1},
+    DtypeRow{"F64", "float64", 8},
+    DtypeRow{"F32", "float32", 4},
+    DtypeRow{"F16", "float16", 2},
+    DtypeRow{"BF16", "bfloat16", 2},
+    DtypeRow{"I64", "int64", 8},
+    DtypeRow{"I32", "int32", 4},
+    DtypeRow{"I16", "int16", 2},
+    DtypeRow{"I8", "int8", 1},
+    DtypeRow{"U8", "uint8", 1},
+    DtypeRow{"U16", "uint16", 2},
+    DtypeRow{"U32", "uint32", 4},
+    DtypeRow{"U64", "uint64", 8},
+    DtypeRow{"BOOL", "bool", 1},
+    DtypeRow{"F8_E4M3", "float8_e4m3fn", 1},
     DtypeRow{"F8_E5M2", "float8_e5m2", 1},
     // Written by others only: ours stores these as U8.
-    DtypeRow{"F8_E8M0", "", 1},            DtypeRow{"C64", "", 8},
+    DtypeRow{"F8_E8M0", "", 1},
+    DtypeRow{"C64", "", 8},
 };
 
-const DtypeRow* findDtype(std::string_view name)
-{
+const DtypeRow* findDtype(std::string_view name) {
     const auto found =
         std::find_if(kDtypes.begin(), kDtypes.end(), [&](const DtypeRow& row) { return row.safetensors == name; });
     return found == kDtypes.end() ? nullptr : &*found;
 }
 
-[[noreturn]] void failCorrupt(const std::string& displayName, const std::string& what)
-{
+[[noreturn]] void failCorrupt(const std::string& displayName, const std::string& what) {
     throw DocumentError{{base::ErrorCode::Corrupt, "the tensor file '" + displayName + "' " + what,
                          "The file is damaged or was changed; fetch or capture it again."}};
 }
 
 /// Bytes of a tensor of this shape; fails on overflow.
-std::uint64_t expectedBytes(const JsonView& view, const std::vector<std::int64_t>& shape, std::uint64_t elementBytes)
-{
+std::uint64_t expectedBytes(const JsonView& view, const std::vector<std::int64_t>& shape, std::uint64_t elementBytes) {
     std::uint64_t bytes = elementBytes;
     for (const std::int64_t size : shape) {
         if (size < 0) {
@@ -65,8 +72,7 @@ std::uint64_t expectedBytes(const JsonView& view, const std::vector<std::int64_t
 }
 
 /// Parses the header text and refuses any key that stands twice in one object.
-nlohmann::json parseHeader(std::string_view text, const std::string& displayName)
-{
+nlohmann::json parseHeader(std::string_view text, const std::string& displayName) {
     constexpr int depthLimit = 8;
     const auto depth = base::checkJsonDepth(text, depthLimit, displayName);
     if (!depth) {
@@ -91,8 +97,7 @@ nlohmann::json parseHeader(std::string_view text, const std::string& displayName
     }
 }
 
-SafetensorsEntry readEntry(const JsonView& view, std::uint64_t dataStart, std::uint64_t dataBytes)
-{
+SafetensorsEntry readEntry(const JsonView& view, std::uint64_t dataStart, std::uint64_t dataBytes) {
     SafetensorsEntry entry;
     const JsonView dtype = view.at("dtype");
     entry.dtype = dtype.string();
@@ -120,8 +125,7 @@ SafetensorsEntry readEntry(const JsonView& view, std::uint64_t dataStart, std::u
 
 /// The entries must cover the data section once, without gap or overlap.
 void checkTiling(std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges, std::uint64_t begin, std::uint64_t end,
-                 const std::string& displayName)
-{
+                 const std::string& displayName) {
     std::sort(ranges.begin(), ranges.end());
     for (const auto& [rangeBegin, rangeEnd] : ranges) {
         if (rangeBegin != begin) {
@@ -134,8 +138,7 @@ void checkTiling(std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges, st
     }
 }
 
-SafetensorsHeader readHeader(std::span<const std::byte> bytes, const std::string& displayName)
-{
+SafetensorsHeader readHeader(std::span<const std::byte> bytes, const std::string& displayName) {
     if (bytes.size() < kLengthBytes) {
         failCorrupt(displayName, "is cut: it holds no header");
     }
@@ -146,8 +149,7 @@ SafetensorsHeader readHeader(std::span<const std::byte> bytes, const std::string
     if (length > bytes.size() - kLengthBytes || length > kMaximumHeaderBytes) {
         failCorrupt(displayName, "says that its header has " + std::to_string(length) + " bytes, more than there can be");
     }
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes,
-                                static_cast<std::size_t>(length));
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, static_cast<std::size_t>(length));
     const nlohmann::json json = parseHeader(text, displayName);
     const JsonView view(json, displayName);
     const std::uint64_t dataStart = kLengthBytes + length;
@@ -156,9 +158,8 @@ SafetensorsHeader readHeader(std::span<const std::byte> bytes, const std::string
     std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
     view.forEachMember([&](const std::string& key, const JsonView& member) {
         if (key == "__metadata__") {
-            member.forEachMember([&](const std::string& name, const JsonView& value) {
-                header.metadata.emplace(name, value.string());
-            });
+            member.forEachMember(
+                [&](const std::string& name, const JsonView& value) { header.metadata.emplace(name, value.string()); });
             return;
         }
         SafetensorsEntry entry = readEntry(member, dataStart, dataBytes);
@@ -171,30 +172,25 @@ SafetensorsHeader readHeader(std::span<const std::byte> bytes, const std::string
     return header;
 }
 
-std::uint64_t gapBefore(std::uint64_t offset)
-{
+std::uint64_t gapBefore(std::uint64_t offset) {
     return (kAlignment - offset % kAlignment) % kAlignment;
 }
 
-void appendMember(std::string& text, const std::string& key, const nlohmann::json& value)
-{
+void appendMember(std::string& text, const std::string& key, const nlohmann::json& value) {
     text += text.empty() ? "{" : ",";
     text += nlohmann::json(key).dump() + ":" + value.dump();
 }
 
 nlohmann::json entryJson(const std::string& dtype, const std::vector<std::int64_t>& shape, std::uint64_t begin,
-                         std::uint64_t sizeBytes)
-{
+                         std::uint64_t sizeBytes) {
     return {{"dtype", dtype}, {"shape", shape}, {"data_offsets", {begin, begin + sizeBytes}}};
 }
 
-base::Error invalidTensor(const std::string& key, const std::string& why)
-{
+base::Error invalidTensor(const std::string& key, const std::string& why) {
     return {base::ErrorCode::InvalidArgument, "the tensor '" + key + "' cannot be written: " + why, ""};
 }
 
-base::Result<void> checkInputs(const std::vector<SafetensorsInput>& tensors)
-{
+base::Result<void> checkInputs(const std::vector<SafetensorsInput>& tensors) {
     std::set<std::string_view> keys;
     for (const SafetensorsInput& tensor : tensors) {
         const DtypeRow* row = findDtype(tensor.dtype);
@@ -219,8 +215,7 @@ base::Result<void> checkInputs(const std::vector<SafetensorsInput>& tensors)
 
 /// The header text, and each tensor's place from the start of the data.
 std::string makeHeader(const std::vector<SafetensorsInput>& tensors, const std::map<std::string, std::string>& metadata,
-                       std::map<std::string, SafetensorsEntry>& places)
-{
+                       std::map<std::string, SafetensorsEntry>& places) {
     std::string text;
     if (!metadata.empty()) {
         appendMember(text, "__metadata__", metadata);
@@ -242,11 +237,9 @@ std::string makeHeader(const std::vector<SafetensorsInput>& tensors, const std::
     return text;
 }
 
-base::Result<std::map<std::string, SafetensorsEntry>> writeFile(base::FileSystem& files,
-                                                                const std::filesystem::path& path,
+base::Result<std::map<std::string, SafetensorsEntry>> writeFile(base::FileSystem& files, const std::filesystem::path& path,
                                                                 const std::vector<SafetensorsInput>& tensors,
-                                                                const std::map<std::string, std::string>& metadata)
-{
+                                                                const std::map<std::string, std::string>& metadata) {
     std::map<std::string, SafetensorsEntry> places;
     const std::string header = makeHeader(tensors, metadata, places);
     std::array<std::byte, kLengthBytes> length{};
@@ -285,16 +278,14 @@ base::Result<std::map<std::string, SafetensorsEntry>> writeFile(base::FileSystem
 
 }  // namespace
 
-base::Result<SafetensorsHeader> readSafetensorsHeader(std::span<const std::byte> bytes, const std::string& displayName)
-{
+base::Result<SafetensorsHeader> readSafetensorsHeader(std::span<const std::byte> bytes, const std::string& displayName) {
     return readDocument(displayName, [&] { return readHeader(bytes, displayName); });
 }
 
 base::Result<std::map<std::string, SafetensorsEntry>> writeSafetensors(base::FileSystem& files,
                                                                        const std::filesystem::path& path,
                                                                        const std::vector<SafetensorsInput>& tensors,
-                                                                       const std::map<std::string, std::string>& metadata)
-{
+                                                                       const std::map<std::string, std::string>& metadata) {
     const auto valid = checkInputs(tensors);
     if (!valid) {
         return valid.error();
@@ -302,8 +293,7 @@ base::Result<std::map<std::string, SafetensorsEntry>> writeSafetensors(base::Fil
     return base::guarded("writing '" + path.string() + "'", [&] { return writeFile(files, path, tensors, metadata); });
 }
 
-std::string safetensorsDtype(const std::string& torchName)
-{
+std::string safetensorsDtype(const std::string& torchName) {
     for (const DtypeRow& row : kDtypes) {
         if (row.torch == torchName) {
             return std::string(row.safetensors);

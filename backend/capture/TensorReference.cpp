@@ -12,8 +12,7 @@ namespace {
 constexpr std::int64_t kMaximumBytes = std::int64_t{1} << 60;
 constexpr std::size_t kMaximumRank = 64;
 
-std::int64_t product(const std::vector<std::int64_t>& sizes)
-{
+std::int64_t product(const std::vector<std::int64_t>& sizes) {
     std::int64_t count = 1;
     for (const std::int64_t size : sizes) {
         count *= size;
@@ -21,8 +20,7 @@ std::int64_t product(const std::vector<std::int64_t>& sizes)
     return count;
 }
 
-std::vector<std::int64_t> contiguousStrides(const std::vector<std::int64_t>& shape)
-{
+std::vector<std::int64_t> contiguousStrides(const std::vector<std::int64_t>& shape) {
     std::vector<std::int64_t> strides(shape.size(), 1);
     for (std::size_t i = shape.size(); i > 1; --i) {
         strides[i - 2] = strides[i - 1] * std::max<std::int64_t>(shape[i - 1], 1);
@@ -30,8 +28,7 @@ std::vector<std::int64_t> contiguousStrides(const std::vector<std::int64_t>& sha
     return strides;
 }
 
-std::vector<std::int64_t> readShape(const JsonView& view, std::int64_t elementBytes)
-{
+std::vector<std::int64_t> readShape(const JsonView& view, std::int64_t elementBytes) {
     std::vector<std::int64_t> shape = view.integers();
     if (shape.size() > kMaximumRank) {
         view.fail("has more than 64 dimensions");
@@ -50,8 +47,7 @@ std::vector<std::int64_t> readShape(const JsonView& view, std::int64_t elementBy
 }
 
 /// Requires: shape and stride of one length. Fails when the farthest element lies beyond the limit.
-void checkReach(const JsonView& view, const TensorReference& tensor)
-{
+void checkReach(const JsonView& view, const TensorReference& tensor) {
     std::int64_t reach = tensor.offset;
     for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
         std::int64_t step = 0;
@@ -63,8 +59,7 @@ void checkReach(const JsonView& view, const TensorReference& tensor)
     }
 }
 
-void checkStoredShape(const JsonView& view, const TensorReference& tensor)
-{
+void checkStoredShape(const JsonView& view, const TensorReference& tensor) {
     if (tensor.storedShape.size() != tensor.shape.size()) {
         view.fail("has a stored_shape of another rank");
     }
@@ -78,13 +73,11 @@ void checkStoredShape(const JsonView& view, const TensorReference& tensor)
 
 }  // namespace
 
-std::int64_t TensorReference::elementCount() const
-{
+std::int64_t TensorReference::elementCount() const {
     return product(shape);
 }
 
-std::int64_t TensorReference::viewBytes() const
-{
+std::int64_t TensorReference::viewBytes() const {
     std::int64_t count = 1;
     for (std::size_t i = 0; i < shape.size(); ++i) {
         count *= stride[i] == 0 ? std::min<std::int64_t>(shape[i], 1) : shape[i];
@@ -92,13 +85,11 @@ std::int64_t TensorReference::viewBytes() const
     return count * elementSizeBytes(dtype);
 }
 
-std::int64_t TensorReference::storedBytes() const
-{
+std::int64_t TensorReference::storedBytes() const {
     return product(storedShape) * elementSizeBytes(dtype);
 }
 
-TensorReference readTensorReference(const JsonView& view)
-{
+TensorReference readTensorReference(const JsonView& view) {
     TensorReference tensor;
     const JsonView dtype = view.at("dtype");
     const auto type = scalarTypeFromName(dtype.string());
@@ -134,8 +125,7 @@ TensorReference readTensorReference(const JsonView& view)
     return tensor;
 }
 
-TensorReference readStateTensor(const JsonView& view)
-{
+TensorReference readStateTensor(const JsonView& view) {
     const std::string kind = view.stringOr("$t", "tensor");
     if (kind == "tensor") {
         return readTensorReference(view);
@@ -155,8 +145,7 @@ TensorReference readStateTensor(const JsonView& view)
     return tensor;
 }
 
-std::string pointerToken(std::string_view key)
-{
+std::string pointerToken(std::string_view key) {
     std::string token = "/";
     for (const char c : key) {
         if (c == '~') {
@@ -170,8 +159,7 @@ std::string pointerToken(std::string_view key)
     return token;
 }
 
-void collectTensors(const JsonView& view, const std::string& pointer, std::vector<LocatedTensor>& found)
-{
+void collectTensors(const JsonView& view, const std::string& pointer, std::vector<LocatedTensor>& found) {
     const nlohmann::json& json = view.json();
     if (json.is_array()) {
         for (std::size_t i = 0; i < json.size(); ++i) {
@@ -190,23 +178,19 @@ void collectTensors(const JsonView& view, const std::string& pointer, std::vecto
     if (kind != json.end() && (*kind == "sparse" || *kind == "quantized" || *kind == "numpy")) {
         return;
     }
-    view.forEachMember([&](const std::string& key, const JsonView& member) {
-        collectTensors(member, pointer + pointerToken(key), found);
-    });
+    view.forEachMember(
+        [&](const std::string& key, const JsonView& member) { collectTensors(member, pointer + pointerToken(key), found); });
 }
 
 namespace {
 
-bool isBareReference(const nlohmann::json& json)
-{
-    return json.is_object() && !json.contains("$t") && json.contains("ref") && json.contains("dtype") &&
-           json.contains("shape");
+bool isBareReference(const nlohmann::json& json) {
+    return json.is_object() && !json.contains("$t") && json.contains("ref") && json.contains("dtype") && json.contains("shape");
 }
 
 }  // namespace
 
-void collectAllReferences(const JsonView& view, std::vector<TensorReference>& found)
-{
+void collectAllReferences(const JsonView& view, std::vector<TensorReference>& found) {
     const nlohmann::json& json = view.json();
     if (json.is_array()) {
         for (std::size_t i = 0; i < json.size(); ++i) {
@@ -227,22 +211,18 @@ void collectAllReferences(const JsonView& view, std::vector<TensorReference>& fo
         if (holdsBare && isBareReference(member.json())) {
             found.push_back(readTensorReference(member));
         } else if (holdsBare && key == "parts") {
-            member.forEachMember([&](const std::string&, const JsonView& part) {
-                found.push_back(readTensorReference(part));
-            });
+            member.forEachMember([&](const std::string&, const JsonView& part) { found.push_back(readTensorReference(part)); });
         } else {
             collectAllReferences(member, found);
         }
     });
 }
 
-base::Result<TensorReference> tensorReferenceFromJson(const nlohmann::json& json, const std::string& where)
-{
+base::Result<TensorReference> tensorReferenceFromJson(const nlohmann::json& json, const std::string& where) {
     return readDocument(where, [&] { return readTensorReference(JsonView(json, where)); });
 }
 
-bool isTensorReference(const nlohmann::json& json)
-{
+bool isTensorReference(const nlohmann::json& json) {
     const auto kind = json.is_object() ? json.find("$t") : json.end();
     return json.is_object() && kind != json.end() && *kind == "tensor";
 }

@@ -14,8 +14,7 @@ namespace {
 
 constexpr std::int64_t kNewestSchema = 1;
 
-std::string readName(const JsonView& view)
-{
+std::string readName(const JsonView& view) {
     const std::string& name = view.string();
     if (name.find('\0') != std::string::npos) {
         view.fail("holds a NUL character");
@@ -23,8 +22,7 @@ std::string readName(const JsonView& view)
     return name;
 }
 
-std::map<std::string, StateTensor> readStateTensors(const JsonView& view)
-{
+std::map<std::string, StateTensor> readStateTensors(const JsonView& view) {
     std::map<std::string, StateTensor> tensors;
     view.forEachMember([&](const std::string& name, const JsonView& member) {
         StateTensor tensor;
@@ -36,8 +34,7 @@ std::map<std::string, StateTensor> readStateTensors(const JsonView& view)
     return tensors;
 }
 
-void readState(const JsonView& state, VersionDocument& version)
-{
+void readState(const JsonView& state, VersionDocument& version) {
     version.stateDigest = state.at("node").digest();
     const JsonView tensors = state.at("tensors");
     version.stateTensors = readStateTensors(tensors);
@@ -60,19 +57,16 @@ void readState(const JsonView& state, VersionDocument& version)
     }
 }
 
-StateChanges readChanges(const JsonView& call, std::string_view key)
-{
+StateChanges readChanges(const JsonView& call, std::string_view key) {
     StateChanges changes;
     if (const auto view = call.find(key)) {
-        view->forEachMember([&](const std::string& name, const JsonView& member) {
-            changes.emplace(name, readStateTensor(member));
-        });
+        view->forEachMember(
+            [&](const std::string& name, const JsonView& member) { changes.emplace(name, readStateTensor(member)); });
     }
     return changes;
 }
 
-std::vector<AutocastState> readAutocast(const JsonView& call)
-{
+std::vector<AutocastState> readAutocast(const JsonView& call) {
     std::vector<AutocastState> states;
     const auto list = call.find("autocast");
     for (std::size_t i = 0; list && i < list->size(); ++i) {
@@ -87,8 +81,7 @@ std::vector<AutocastState> readAutocast(const JsonView& call)
     return states;
 }
 
-CallDocument readCall(const JsonView& view)
-{
+CallDocument readCall(const JsonView& view) {
     CallDocument call;
     call.method = view.stringOr("method", "forward");
     call.training = view.at("training").boolean();
@@ -121,8 +114,7 @@ CallDocument readCall(const JsonView& view)
     return call;
 }
 
-void addKept(const std::map<std::string, TensorReference>& from, std::vector<TensorReference>& references)
-{
+void addKept(const std::map<std::string, TensorReference>& from, std::vector<TensorReference>& references) {
     for (const auto& [name, tensor] : from) {
         if (!tensor.digest.empty()) {
             references.push_back(tensor);
@@ -131,8 +123,7 @@ void addKept(const std::map<std::string, TensorReference>& from, std::vector<Ten
 }
 
 /// State tensors stand without "$t", so that the walk over values does not see them.
-void gatherReferences(const JsonView& view, VersionDocument& version)
-{
+void gatherReferences(const JsonView& view, VersionDocument& version) {
     std::vector<TensorReference>& references = version.references;
     view.at("state").at("tensors").forEachMember([&](const std::string&, const JsonView& member) {
         if (member.find("$t")) {
@@ -162,8 +153,7 @@ void gatherReferences(const JsonView& view, VersionDocument& version)
     std::erase_if(references, [](const TensorReference& tensor) { return tensor.digest.empty(); });
 }
 
-void checkProgramCalls(const JsonView& view, const VersionDocument& version)
-{
+void checkProgramCalls(const JsonView& view, const VersionDocument& version) {
     for (const ProgramReference& program : version.programs) {
         if (static_cast<std::size_t>(program.call) >= version.calls.size()) {
             view.fail("has a program of a call that is not there");
@@ -171,8 +161,7 @@ void checkProgramCalls(const JsonView& view, const VersionDocument& version)
     }
 }
 
-VersionDocument readVersion(std::string_view text, const std::string& digest, const std::string& document)
-{
+VersionDocument readVersion(std::string_view text, const std::string& digest, const std::string& document) {
     const nlohmann::json json = parseJson(text, document);
     const JsonView view(json, document);
     checkSchema(view, "modulelens.version", kNewestSchema);
@@ -194,16 +183,14 @@ VersionDocument readVersion(std::string_view text, const std::string& digest, co
     }
     checkProgramCalls(view, version);
     const auto environment = view.find("environment");
-    version.environment =
-        std::make_shared<const nlohmann::json>(environment ? environment->json() : nlohmann::json::object());
+    version.environment = std::make_shared<const nlohmann::json>(environment ? environment->json() : nlohmann::json::object());
     gatherReferences(view, version);
     return version;
 }
 
 }  // namespace
 
-std::vector<std::string> VersionDocument::tensorDigests() const
-{
+std::vector<std::string> VersionDocument::tensorDigests() const {
     std::vector<std::string> digests;
     digests.reserve(references.size());
     for (const TensorReference& tensor : references) {
@@ -214,40 +201,35 @@ std::vector<std::string> VersionDocument::tensorDigests() const
     return digests;
 }
 
-base::Result<VersionDocument> parseVersionDocument(std::string_view text, const std::string& digest)
-{
+base::Result<VersionDocument> parseVersionDocument(std::string_view text, const std::string& digest) {
     const std::string document = "versions/" + digest + ".json";
     return readDocument(document, [&] { return readVersion(text, digest, document); });
 }
 
-base::Result<CallDocument> parseCallDocument(const nlohmann::json& call)
-{
+base::Result<CallDocument> parseCallDocument(const nlohmann::json& call) {
     return readDocument("call", [&] { return readCall(JsonView(call, "call")); });
 }
 
-base::Result<std::map<std::string, StateTensor>> parseStateTensors(const nlohmann::json& tensors)
-{
+base::Result<std::map<std::string, StateTensor>> parseStateTensors(const nlohmann::json& tensors) {
     return readDocument("state", [&] { return readStateTensors(JsonView(tensors, "state")); });
 }
 
-std::string collectionId(std::string_view model, std::string_view module)
-{
+std::string collectionId(std::string_view model, std::string_view module) {
     std::string text(model);
     text.push_back('\0');
     text.append(module);
     return base::md5Hex(text);
 }
 
-std::string runCollectionId(std::string_view model)
-{
+std::string runCollectionId(std::string_view model) {
     constexpr std::size_t limit = 128;
     constexpr std::size_t kept = 119;
     std::string id = "registered_model_";
     // Characters, not bytes: a character of several UTF-8 bytes becomes one "-".
     for (const char c : model) {
         const auto byte = static_cast<unsigned char>(c);
-        const bool isAllowed = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||
-                               c == '_' || c == '-';
+        const bool isAllowed =
+            (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
         if (isAllowed) {
             id.push_back(c);
         } else if ((byte & 0xc0U) != 0x80U) {

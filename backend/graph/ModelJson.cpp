@@ -19,16 +19,16 @@ constexpr std::size_t kMaximumRank = 64;
 
 /// torch/_export/serde/schema.py, class ScalarType.
 constexpr std::array<std::pair<std::int64_t, ScalarType>, 21> kScalarTypes{{
-    {1, ScalarType::UInt8},          {2, ScalarType::Int8},
-    {3, ScalarType::Int16},          {4, ScalarType::Int32},
-    {5, ScalarType::Int64},          {6, ScalarType::Float16},
-    {7, ScalarType::Float32},        {8, ScalarType::Float64},
-    {9, ScalarType::Complex32},      {10, ScalarType::Complex64},
-    {11, ScalarType::Complex128},    {12, ScalarType::Bool},
-    {13, ScalarType::BFloat16},      {28, ScalarType::UInt16},
-    {29, ScalarType::Float8E4M3FN},  {30, ScalarType::Float8E5M2},
+    {1, ScalarType::UInt8},           {2, ScalarType::Int8},
+    {3, ScalarType::Int16},           {4, ScalarType::Int32},
+    {5, ScalarType::Int64},           {6, ScalarType::Float16},
+    {7, ScalarType::Float32},         {8, ScalarType::Float64},
+    {9, ScalarType::Complex32},       {10, ScalarType::Complex64},
+    {11, ScalarType::Complex128},     {12, ScalarType::Bool},
+    {13, ScalarType::BFloat16},       {28, ScalarType::UInt16},
+    {29, ScalarType::Float8E4M3FN},   {30, ScalarType::Float8E5M2},
     {31, ScalarType::Float8E4M3FNUZ}, {32, ScalarType::Float8E5M2FNUZ},
-    {33, ScalarType::Float8E8M0FNU}, {34, ScalarType::UInt32},
+    {33, ScalarType::Float8E8M0FNU},  {34, ScalarType::UInt32},
     {35, ScalarType::UInt64},
 }};
 
@@ -38,8 +38,7 @@ constexpr std::array<int, 8> kLayouts{-1, 1, 2, 4, 5, 6, 3, 0};
 constexpr std::array<int, 5> kMemoryFormats{-1, 0, 2, 3, 1};
 
 template <std::size_t N>
-int lookUp(const std::array<int, N>& table, const nlohmann::json& json, std::string_view what)
-{
+int lookUp(const std::array<int, N>& table, const nlohmann::json& json, std::string_view what) {
     const std::int64_t number = integer(json, what);
     if (number < 1 || number >= static_cast<std::int64_t>(N)) {
         failCorrupt(std::string(what) + " " + std::to_string(number) + " is unknown");
@@ -49,18 +48,15 @@ int lookUp(const std::array<int, N>& table, const nlohmann::json& json, std::str
 
 }  // namespace
 
-void failCorrupt(const std::string& what)
-{
+void failCorrupt(const std::string& what) {
     throw FormatError{{base::ErrorCode::Corrupt, what, "The program is damaged or was changed; capture the module again."}};
 }
 
-void failUnsupported(const std::string& what, const std::string& fix)
-{
+void failUnsupported(const std::string& what, const std::string& fix) {
     throw FormatError{{base::ErrorCode::Unsupported, what, fix}};
 }
 
-nlohmann::json parseText(std::string_view text, const std::string& displayName)
-{
+nlohmann::json parseText(std::string_view text, const std::string& displayName) {
     const auto depth = base::checkJsonDepth(text, kMaximumDepth, displayName);
     if (!depth) {
         throw FormatError{depth.error()};
@@ -72,8 +68,7 @@ nlohmann::json parseText(std::string_view text, const std::string& displayName)
     }
 }
 
-const nlohmann::json& member(const nlohmann::json& object, std::string_view key)
-{
+const nlohmann::json& member(const nlohmann::json& object, std::string_view key) {
     if (object.is_object()) {
         const auto found = object.find(key);
         if (found != object.end()) {
@@ -83,8 +78,7 @@ const nlohmann::json& member(const nlohmann::json& object, std::string_view key)
     failCorrupt("the key '" + std::string(key) + "' is missing");
 }
 
-const nlohmann::json* findMember(const nlohmann::json& object, std::string_view key)
-{
+const nlohmann::json* findMember(const nlohmann::json& object, std::string_view key) {
     if (!object.is_object()) {
         return nullptr;
     }
@@ -92,24 +86,21 @@ const nlohmann::json* findMember(const nlohmann::json& object, std::string_view 
     return found == object.end() || found->is_null() ? nullptr : &*found;
 }
 
-const nlohmann::json& array(const nlohmann::json& json, std::string_view what)
-{
+const nlohmann::json& array(const nlohmann::json& json, std::string_view what) {
     if (!json.is_array()) {
         failCorrupt(std::string(what) + " is no list");
     }
     return json;
 }
 
-const nlohmann::json& object(const nlohmann::json& json, std::string_view what)
-{
+const nlohmann::json& object(const nlohmann::json& json, std::string_view what) {
     if (!json.is_object()) {
         failCorrupt(std::string(what) + " is no object");
     }
     return json;
 }
 
-const std::string& text(const nlohmann::json& json, std::string_view what)
-{
+const std::string& text(const nlohmann::json& json, std::string_view what) {
     const auto* value = json.get_ptr<const std::string*>();
     if (value == nullptr) {
         failCorrupt(std::string(what) + " is no text");
@@ -117,8 +108,7 @@ const std::string& text(const nlohmann::json& json, std::string_view what)
     return *value;
 }
 
-std::int64_t integer(const nlohmann::json& json, std::string_view what)
-{
+std::int64_t integer(const nlohmann::json& json, std::string_view what) {
     if (const auto* value = json.get_ptr<const nlohmann::json::number_unsigned_t*>()) {
         if (*value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
             return static_cast<std::int64_t>(*value);
@@ -129,8 +119,7 @@ std::int64_t integer(const nlohmann::json& json, std::string_view what)
     failCorrupt(std::string(what) + " is no 64-bit integer");
 }
 
-bool boolean(const nlohmann::json& json, std::string_view what)
-{
+bool boolean(const nlohmann::json& json, std::string_view what) {
     const auto* value = json.get_ptr<const bool*>();
     if (value == nullptr) {
         failCorrupt(std::string(what) + " is neither true nor false");
@@ -138,8 +127,7 @@ bool boolean(const nlohmann::json& json, std::string_view what)
     return *value;
 }
 
-double number(const nlohmann::json& json, std::string_view what)
-{
+double number(const nlohmann::json& json, std::string_view what) {
     if (json.is_number()) {
         return json.get<double>();
     }
@@ -158,8 +146,7 @@ double number(const nlohmann::json& json, std::string_view what)
     failCorrupt(std::string(what) + " is no number");
 }
 
-UnionValue unionValue(const nlohmann::json& json, std::string_view what)
-{
+UnionValue unionValue(const nlohmann::json& json, std::string_view what) {
     if (json.is_object()) {
         const std::string* key = nullptr;
         const nlohmann::json* value = nullptr;
@@ -178,8 +165,7 @@ UnionValue unionValue(const nlohmann::json& json, std::string_view what)
     failCorrupt(std::string(what) + " does not hold exactly one kind of value");
 }
 
-base::ScalarType scalarTypeFromExport(const nlohmann::json& json)
-{
+base::ScalarType scalarTypeFromExport(const nlohmann::json& json) {
     const std::int64_t number = integer(json, "an element type");
     for (const auto& [exported, type] : kScalarTypes) {
         if (exported == number) {
@@ -189,18 +175,15 @@ base::ScalarType scalarTypeFromExport(const nlohmann::json& json)
     failUnsupported("element type " + std::to_string(number) + " of torch.export is unknown", "Update ModuleLens.");
 }
 
-int layoutFromExport(const nlohmann::json& json)
-{
+int layoutFromExport(const nlohmann::json& json) {
     return lookUp(kLayouts, json, "layout");
 }
 
-int memoryFormatFromExport(const nlohmann::json& json)
-{
+int memoryFormatFromExport(const nlohmann::json& json) {
     return lookUp(kMemoryFormats, json, "memory format");
 }
 
-SymbolicInteger symbolicInteger(const nlohmann::json& json)
-{
+SymbolicInteger symbolicInteger(const nlohmann::json& json) {
     const auto [kind, value] = unionValue(json, "a size");
     SymbolicInteger result;
     if (kind == "as_int") {
@@ -219,8 +202,7 @@ SymbolicInteger symbolicInteger(const nlohmann::json& json)
     return result;
 }
 
-TensorMeta tensorMeta(const nlohmann::json& json)
-{
+TensorMeta tensorMeta(const nlohmann::json& json) {
     TensorMeta meta;
     meta.dtype = scalarTypeFromExport(member(json, "dtype"));
     const auto readSizes = [&](std::string_view key) {

@@ -57,8 +57,7 @@ struct UnionValue {
 
 /// Runs `body`, which may throw, and gives its value; whatever it throws becomes the Error, after `where`.
 template <class Body>
-[[nodiscard]] auto readFormat(const std::string& where, Body body) -> base::Result<std::invoke_result_t<Body>>
-{
+[[nodiscard]] auto readFormat(const std::string& where, Body body) -> base::Result<std::invoke_result_t<Body>> {
     using Read = std::invoke_result_t<Body>;
     return base::guarded(where, [&]() -> base::Result<Read> {
         try {

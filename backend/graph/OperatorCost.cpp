@@ -8,15 +8,13 @@ namespace modulelens::graph {
 
 namespace {
 
-Count bytesOf(const CostTensor& tensor)
-{
+Count bytesOf(const CostTensor& tensor) {
     Count bytes(base::elementSizeBytes(tensor.dtype));
     multiplyAll(bytes, tensor.shape);
     return bytes;
 }
 
-Count bytesOf(const std::vector<CostArgument>& arguments)
-{
+Count bytesOf(const std::vector<CostArgument>& arguments) {
     Count bytes(0);
     for (const CostArgument& argument : arguments) {
         if (const auto* tensor = std::get_if<CostTensor>(&argument)) {
@@ -31,8 +29,7 @@ Count bytesOf(const std::vector<CostArgument>& arguments)
 }
 
 /// Indices, and for each element of the output one element of the table that they point into.
-Count lookupBytes(const OperatorCall& call)
-{
+Count lookupBytes(const OperatorCall& call) {
     Count bytes = bytesOf(call.outputs);
     bytes += bytesOf(call.outputs);
     for (std::size_t i = 1; i < call.inputs.size(); ++i) {
@@ -42,8 +39,7 @@ Count lookupBytes(const OperatorCall& call)
 }
 
 /// Indices, one row of the table for each index, and the output.
-Count bagBytes(const OperatorCall& call)
-{
+Count bagBytes(const OperatorCall& call) {
     Count bytes = bytesOf(call.outputs);
     const auto* table = call.inputs.empty() ? nullptr : std::get_if<CostTensor>(&call.inputs[0]);
     const Shape* indices = shapeAt(call, 1);
@@ -59,8 +55,7 @@ Count bagBytes(const OperatorCall& call)
     return bytes;
 }
 
-std::optional<std::int64_t> bytesMoved(const OperatorCall& call, ZeroFamily family)
-{
+std::optional<std::int64_t> bytesMoved(const OperatorCall& call, ZeroFamily family) {
     if (family == ZeroFamily::View) {
         return 0;
     }
@@ -80,8 +75,7 @@ std::optional<std::int64_t> bytesMoved(const OperatorCall& call, ZeroFamily fami
 
 }  // namespace
 
-OperatorCost operatorCost(const OperatorCall& call)
-{
+OperatorCost operatorCost(const OperatorCall& call) {
     OperatorCost cost;
     const auto zero = findZeroFamily(call.name);
     cost.bytesMoved = bytesMoved(call, zero.value_or(ZeroFamily::Stream));

@@ -18,8 +18,7 @@ constexpr std::int64_t kNewestSidecar = 1;
 /// The members of an archive without the root folder that they all share. Confined to its thread.
 class ArchiveMembers {
 public:
-    ArchiveMembers(const base::ZipReader& zip, const std::string& displayName) : m_zip(zip), m_displayName(displayName)
-    {
+    ArchiveMembers(const base::ZipReader& zip, const std::string& displayName) : m_zip(zip), m_displayName(displayName) {
         if (zip.members().empty()) {
             failCorrupt("the archive is empty");
         }
@@ -33,14 +32,12 @@ public:
         }
     }
 
-    [[nodiscard]] const base::ZipMember* find(const std::string& name) const
-    {
+    [[nodiscard]] const base::ZipMember* find(const std::string& name) const {
         const auto found = m_zip.members().find(m_root + name);
         return found == m_zip.members().end() ? nullptr : &found->second;
     }
 
-    [[nodiscard]] std::string_view text(const std::string& name) const
-    {
+    [[nodiscard]] std::string_view text(const std::string& name) const {
         const auto bytes = m_zip.bytes(m_root + name);
         if (!bytes) {
             failCorrupt("the member '" + name + "' is missing");
@@ -57,8 +54,7 @@ private:
 };
 
 /// Storage bytes that the tensor reaches into. Fails for symbolic sizes and overflow.
-std::uint64_t reachBytes(const TensorMeta& meta, const std::string& name)
-{
+std::uint64_t reachBytes(const TensorMeta& meta, const std::string& name) {
     if (meta.sizes.size() != meta.strides.size() || meta.storageOffset < 0) {
         failCorrupt("the constant '" + name + "' has as many strides as another shape would need");
     }
@@ -86,8 +82,7 @@ std::uint64_t reachBytes(const TensorMeta& meta, const std::string& name)
 
 /// Calls `visit(name, payload)` for each payload of a config; an absent config has none.
 template <class Visit>
-void forEachPayload(const ArchiveMembers& members, const std::string& configName, Visit visit)
-{
+void forEachPayload(const ArchiveMembers& members, const std::string& configName, Visit visit) {
     if (members.find(configName) == nullptr) {
         return;
     }
@@ -102,8 +97,7 @@ void forEachPayload(const ArchiveMembers& members, const std::string& configName
     }
 }
 
-void readConstants(const ArchiveMembers& members, ProgramArchive& archive)
-{
+void readConstants(const ArchiveMembers& members, ProgramArchive& archive) {
     forEachPayload(members, "data/constants/model_constants_config.json", [&](const std::string& name, const json& payload) {
         ArchivedTensor tensor;
         tensor.meta = tensorMeta(member(payload, "tensor_meta"));
@@ -121,15 +115,13 @@ void readConstants(const ArchiveMembers& members, ProgramArchive& archive)
     });
 }
 
-void readWeights(const ArchiveMembers& members, ProgramArchive& archive)
-{
+void readWeights(const ArchiveMembers& members, ProgramArchive& archive) {
     forEachPayload(members, "data/weights/model_weights_config.json", [&](const std::string& name, const json& payload) {
         archive.weights.emplace(name, tensorMeta(member(payload, "tensor_meta")));
     });
 }
 
-std::vector<std::string> pointers(const json& sidecar, std::string_view key)
-{
+std::vector<std::string> pointers(const json& sidecar, std::string_view key) {
     std::vector<std::string> result;
     for (const json& pointer : array(member(sidecar, key), key)) {
         result.push_back(text(pointer, key));
@@ -138,8 +130,7 @@ std::vector<std::string> pointers(const json& sidecar, std::string_view key)
 }
 
 /// extra/modulelens.json, which only our tracer writes.
-void readSidecar(const ArchiveMembers& members, Program& program)
-{
+void readSidecar(const ArchiveMembers& members, Program& program) {
     const std::string name = "extra/modulelens.json";
     if (members.find(name) == nullptr) {
         return;
@@ -166,8 +157,7 @@ void readSidecar(const ArchiveMembers& members, Program& program)
     }
 }
 
-ProgramArchive readArchive(const base::ZipReader& zip, const std::string& displayName)
-{
+ProgramArchive readArchive(const base::ZipReader& zip, const std::string& displayName) {
     const ArchiveMembers members(zip, displayName);
     if (members.find("byteorder") != nullptr && members.text("byteorder") != "little") {
         failUnsupported("the archive is big-endian", "Export the module on a little-endian machine.");
@@ -188,8 +178,7 @@ ProgramArchive readArchive(const base::ZipReader& zip, const std::string& displa
 }  // namespace
 
 base::Result<ProgramArchive> readProgramArchive(const std::shared_ptr<const base::MappedFile>& file,
-                                                const std::string& displayName)
-{
+                                                const std::string& displayName) {
     const auto zip = base::ZipReader::open(file, displayName);
     if (!zip) {
         return zip.error();
@@ -201,8 +190,7 @@ base::Result<ProgramArchive> readProgramArchive(const std::shared_ptr<const base
     return readFormat("the program '" + displayName + "'", [&] { return readArchive(*zip, displayName); });
 }
 
-base::Result<void> checkArchiveIsSafe(const std::shared_ptr<const base::MappedFile>& file, const std::string& displayName)
-{
+base::Result<void> checkArchiveIsSafe(const std::shared_ptr<const base::MappedFile>& file, const std::string& displayName) {
     const auto zip = base::ZipReader::open(file, displayName);
     if (!zip) {
         return zip.error();

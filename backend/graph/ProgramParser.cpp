@@ -19,8 +19,7 @@ class GraphBuilder {
 public:
     GraphBuilder(ScopeTable& scopes, int enclosingScope) : m_scopes(scopes), m_enclosingScope(enclosingScope) {}
 
-    [[nodiscard]] Graph build(const json& source)
-    {
+    [[nodiscard]] Graph build(const json& source) {
         readValues(source);
         for (const json& input : array(member(source, "inputs"), "the list of graph inputs")) {
             m_graph.inputs.push_back(argument(input, Use::Defines));
@@ -37,8 +36,7 @@ public:
     }
 
     /// Reads one argument that stands outside the nodes, such as the constant of an input.
-    [[nodiscard]] static Argument constant(const json& source)
-    {
+    [[nodiscard]] static Argument constant(const json& source) {
         ScopeTable unused;
         return GraphBuilder(unused, 0).argument(source, Use::Reads);
     }
@@ -46,8 +44,7 @@ public:
 private:
     enum class Use { Defines, Reads };
 
-    void readValues(const json& source)
-    {
+    void readValues(const json& source) {
         const auto each = [&](std::string_view key, auto read) {
             const json* values = findMember(source, key);
             if (values == nullptr) {
@@ -73,8 +70,7 @@ private:
         each("sym_float_values", [](Value& value, const json&) { value.kind = ValueKind::SymbolicFloat; });
     }
 
-    ValueId add(const std::string& name)
-    {
+    ValueId add(const std::string& name) {
         const auto id = static_cast<ValueId>(m_graph.values.size());
         m_ids.emplace(name, id);
         m_graph.values.push_back({name, ValueKind::Other, {}, {}});
@@ -83,8 +79,7 @@ private:
     }
 
     /// The value of that name. What is read must have been defined before, and nothing is defined twice.
-    ValueId value(const json& name, Use use, ValueKind kind)
-    {
+    ValueId value(const json& name, Use use, ValueKind kind) {
         const std::string& key = text(name, "the name of a value");
         const auto known = m_ids.find(key);
         const ValueId id = known != m_ids.end() ? known->second : add(key);
@@ -103,8 +98,7 @@ private:
         return id;
     }
 
-    Node node(const json& source)
-    {
+    Node node(const json& source) {
         Node result;
         result.target = text(member(source, "target"), "the target of a node");
         if (const json* name = findMember(source, "name")) {
@@ -119,8 +113,7 @@ private:
         return result;
     }
 
-    void readNode(const json& source, Node& result)
-    {
+    void readNode(const json& source, Node& result) {
         result.scope = m_enclosingScope;
         if (const json* metadata = findMember(source, "metadata")) {
             if (const json* stack = findMember(*metadata, "nn_module_stack")) {
@@ -141,8 +134,7 @@ private:
         }
     }
 
-    Argument argument(const json& source, Use use)
-    {
+    Argument argument(const json& source, Use use) {
         const auto [kind, content] = unionValue(source, "an argument");
         if (kind == "as_none") {
             return NoneArgument{};
@@ -175,14 +167,12 @@ private:
         return literal(kind, content);
     }
 
-    ValueId optionalTensor(const json& source, Use use)
-    {
+    ValueId optionalTensor(const json& source, Use use) {
         const json* tensor = findMember(source, "as_tensor");
         return tensor == nullptr ? -1 : value(member(*tensor, "name"), use, ValueKind::Tensor);
     }
 
-    Argument symbolic(const std::string& kind, const json& content, Use use)
-    {
+    Argument symbolic(const std::string& kind, const json& content, Use use) {
         if (kind == "as_sym_int") {
             return symbolicScalar(content, use, ValueKind::SymbolicInteger);
         }
@@ -204,8 +194,7 @@ private:
         return UnsupportedArgument{kind};
     }
 
-    Argument symbolicScalar(const json& source, Use use, ValueKind kind)
-    {
+    Argument symbolicScalar(const json& source, Use use, ValueKind kind) {
         const auto [form, content] = unionValue(source, "a symbolic number");
         if (form == "as_name") {
             return ValueArgument{value(content, use, kind)};
@@ -213,8 +202,7 @@ private:
         return literal(form, content);
     }
 
-    Argument mixedList(const json& source, Use use, MixedListArgument::Element element, ValueKind kind)
-    {
+    Argument mixedList(const json& source, Use use, MixedListArgument::Element element, ValueKind kind) {
         MixedListArgument list;
         list.element = element;
         for (const json& item : array(source, "a list of symbolic numbers")) {
@@ -240,8 +228,7 @@ private:
     }
 
     template <class List, class Read>
-    static List readList(const json& content, const std::string& kind, Read read)
-    {
+    static List readList(const json& content, const std::string& kind, Read read) {
         List list;
         for (const json& item : array(content, kind)) {
             list.values.push_back(read(item, "an element"));
@@ -249,8 +236,7 @@ private:
         return list;
     }
 
-    Argument literal(const std::string& kind, const json& content)
-    {
+    Argument literal(const std::string& kind, const json& content) {
         if (kind == "as_int") {
             return IntegerArgument{integer(content, kind)};
         }
@@ -298,8 +284,7 @@ private:
         return UnsupportedArgument{kind};
     }
 
-    static Argument device(const json& content)
-    {
+    static Argument device(const json& content) {
         DeviceArgument result;
         result.type = text(member(content, "type"), "a device type");
         if (const json* index = findMember(content, "index")) {
@@ -320,8 +305,7 @@ private:
     std::vector<bool> m_isDefined;
 };
 
-InputSpec inputSpec(const json& source)
-{
+InputSpec inputSpec(const json& source) {
     const auto [kind, content] = unionValue(source, "an input specification");
     InputSpec spec;
     const auto target = [&](std::string_view key) { return text(member(content, key), key); };
@@ -354,8 +338,7 @@ InputSpec inputSpec(const json& source)
     return spec;
 }
 
-OutputSpec outputSpec(const json& source)
-{
+OutputSpec outputSpec(const json& source) {
     const auto [kind, content] = unionValue(source, "an output specification");
     OutputSpec spec;
     const auto target = [&](std::string_view key) { return text(member(content, key), key); };
@@ -378,8 +361,7 @@ OutputSpec outputSpec(const json& source)
     return spec;
 }
 
-void readSignature(const json& signature, Program& program)
-{
+void readSignature(const json& signature, Program& program) {
     for (const json& spec : array(member(signature, "input_specs"), "input_specs")) {
         program.inputs.push_back(inputSpec(spec));
     }
@@ -391,16 +373,14 @@ void readSignature(const json& signature, Program& program)
     }
     for (std::size_t i = 0; i < program.inputs.size(); ++i) {
         const InputKind kind = program.inputs[i].kind;
-        const bool isTensor =
-            kind == InputKind::Parameter || kind == InputKind::Buffer || kind == InputKind::TensorConstant;
+        const bool isTensor = kind == InputKind::Parameter || kind == InputKind::Buffer || kind == InputKind::TensorConstant;
         if (isTensor && !std::holds_alternative<ValueArgument>(program.graph.inputs[i])) {
             failCorrupt("the input for '" + program.inputs[i].target + "' is no tensor");
         }
     }
 }
 
-void readRanges(const json& source, Program& program)
-{
+void readRanges(const json& source, Program& program) {
     const json* ranges = findMember(source, "range_constraints");
     if (ranges == nullptr) {
         return;
@@ -420,8 +400,7 @@ void readRanges(const json& source, Program& program)
     }
 }
 
-std::shared_ptr<const Program> readProgram(std::string_view modelJson, const std::string& displayName)
-{
+std::shared_ptr<const Program> readProgram(std::string_view modelJson, const std::string& displayName) {
     const json source = parseText(modelJson, displayName);
     const std::int64_t major = integer(member(member(source, "schema_version"), "major"), "schema_version.major");
     if (major != kSchemaMajor) {
@@ -447,8 +426,7 @@ std::shared_ptr<const Program> readProgram(std::string_view modelJson, const std
 
 }  // namespace
 
-base::Result<std::shared_ptr<const Program>> parseProgram(std::string_view modelJson, const std::string& displayName)
-{
+base::Result<std::shared_ptr<const Program>> parseProgram(std::string_view modelJson, const std::string& displayName) {
     return readFormat(displayName, [&] { return readProgram(modelJson, displayName); });
 }
 

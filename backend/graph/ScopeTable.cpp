@@ -15,8 +15,7 @@ constexpr std::string_view kExportRoot = "_export_root";
 constexpr int kNothing = -1;
 
 /// The call index behind the last "@" of a key, 0 without one.
-int callIndex(std::string_view key)
-{
+int callIndex(std::string_view key) {
     const std::size_t at = key.rfind('@');
     if (at == std::string_view::npos) {
         return 0;
@@ -28,8 +27,7 @@ int callIndex(std::string_view key)
 }
 
 /// Splits at `separator` outside brackets.
-std::vector<std::string_view> splitOutsideBrackets(std::string_view text, char separator)
-{
+std::vector<std::string_view> splitOutsideBrackets(std::string_view text, char separator) {
     std::vector<std::string_view> parts;
     int depth = 0;
     std::size_t start = 0;
@@ -50,13 +48,11 @@ std::vector<std::string_view> splitOutsideBrackets(std::string_view text, char s
 
 }  // namespace
 
-ScopeTable::ScopeTable()
-{
+ScopeTable::ScopeTable() {
     m_scopes.emplace_back();
 }
 
-int ScopeTable::scopeOf(const std::string& text, int enclosing)
-{
+int ScopeTable::scopeOf(const std::string& text, int enclosing) {
     if (text.empty()) {
         return enclosing;
     }
@@ -83,8 +79,7 @@ int ScopeTable::scopeOf(const std::string& text, int enclosing)
     return scope == kNothing ? enclosing : scope;
 }
 
-std::vector<ScopeTable::Item> ScopeTable::split(std::string_view text)
-{
+std::vector<ScopeTable::Item> ScopeTable::split(std::string_view text) {
     std::vector<Item> items;
     for (const std::string_view part : splitOutsideBrackets(text, ';')) {
         const std::vector<std::string_view> fields = splitOutsideBrackets(part, ',');
@@ -95,14 +90,13 @@ std::vector<ScopeTable::Item> ScopeTable::split(std::string_view text)
     return items;
 }
 
-int ScopeTable::child(int parent, const Item& item)
-{
+int ScopeTable::child(int parent, const Item& item) {
     // An alias of a shared module has the same key in strict exports and another path, so both make the scope.
-    const auto [known, isNew] = m_children.emplace(
-        std::tuple{parent, std::string(item.key), std::string(item.path)}, static_cast<int>(m_scopes.size()));
+    const auto [known, isNew] = m_children.emplace(std::tuple{parent, std::string(item.key), std::string(item.path)},
+                                                   static_cast<int>(m_scopes.size()));
     if (isNew) {
-        m_scopes.push_back({std::string(item.key), std::string(item.path), std::string(item.className),
-                            callIndex(item.key), parent});
+        m_scopes.push_back(
+            {std::string(item.key), std::string(item.path), std::string(item.className), callIndex(item.key), parent});
     }
     return known->second;
 }

@@ -26,8 +26,7 @@ struct Fraction {
     std::int64_t denominator = 1;
 };
 
-std::int64_t multiply(std::int64_t a, std::int64_t b)
-{
+std::int64_t multiply(std::int64_t a, std::int64_t b) {
     std::int64_t result = 0;
     if (__builtin_mul_overflow(a, b, &result)) {
         throw NoValue{};
@@ -35,8 +34,7 @@ std::int64_t multiply(std::int64_t a, std::int64_t b)
     return result;
 }
 
-std::int64_t add(std::int64_t a, std::int64_t b)
-{
+std::int64_t add(std::int64_t a, std::int64_t b) {
     std::int64_t result = 0;
     if (__builtin_add_overflow(a, b, &result)) {
         throw NoValue{};
@@ -44,8 +42,7 @@ std::int64_t add(std::int64_t a, std::int64_t b)
     return result;
 }
 
-Fraction fraction(std::int64_t numerator, std::int64_t denominator)
-{
+Fraction fraction(std::int64_t numerator, std::int64_t denominator) {
     constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
     if (denominator == 0 || numerator == lowest || denominator == lowest) {
         throw NoValue{};
@@ -58,51 +55,42 @@ Fraction fraction(std::int64_t numerator, std::int64_t denominator)
     return {numerator / divisor, denominator / divisor};
 }
 
-Fraction operator+(Fraction a, Fraction b)
-{
+Fraction operator+(Fraction a, Fraction b) {
     return fraction(add(multiply(a.numerator, b.denominator), multiply(b.numerator, a.denominator)),
                     multiply(a.denominator, b.denominator));
 }
 
-Fraction operator*(Fraction a, Fraction b)
-{
+Fraction operator*(Fraction a, Fraction b) {
     return fraction(multiply(a.numerator, b.numerator), multiply(a.denominator, b.denominator));
 }
 
-Fraction operator/(Fraction a, Fraction b)
-{
+Fraction operator/(Fraction a, Fraction b) {
     return a * fraction(b.denominator, b.numerator);
 }
 
-Fraction negated(Fraction a)
-{
+Fraction negated(Fraction a) {
     return fraction(multiply(a.numerator, -1), a.denominator);
 }
 
-bool isLess(Fraction a, Fraction b)
-{
+bool isLess(Fraction a, Fraction b) {
     return multiply(a.numerator, b.denominator) < multiply(b.numerator, a.denominator);
 }
 
-Fraction floorOf(Fraction a)
-{
+Fraction floorOf(Fraction a) {
     const std::int64_t quotient = a.numerator / a.denominator;
     return {a.numerator % a.denominator < 0 ? quotient - 1 : quotient, 1};
 }
 
-Fraction ceilingOf(Fraction a)
-{
+Fraction ceilingOf(Fraction a) {
     return negated(floorOf(negated(a)));
 }
 
 /// Python's remainder: its sign is the divisor's.
-Fraction moduloOf(Fraction a, Fraction b)
-{
+Fraction moduloOf(Fraction a, Fraction b) {
     return a + negated(b * floorOf(a / b));
 }
 
-Fraction powerOf(Fraction base, Fraction exponent)
-{
+Fraction powerOf(Fraction base, Fraction exponent) {
     if (exponent.denominator != 1 || exponent.numerator > kMaximumExponent || exponent.numerator < -kMaximumExponent) {
         throw NoValue{};
     }
@@ -113,26 +101,20 @@ Fraction powerOf(Fraction base, Fraction exponent)
     return exponent.numerator < 0 ? Fraction{1, 1} / result : result;
 }
 
-bool isNameStart(char c)
-{
+bool isNameStart(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-bool isDigit(char c)
-{
+bool isDigit(char c) {
     return c >= '0' && c <= '9';
 }
 
 /// Recursive descent, with a limit on depth. Confined to its thread.
 class Evaluator {
 public:
-    Evaluator(std::string_view text, const std::map<std::string, std::int64_t>& symbols)
-        : m_text(text), m_symbols(symbols)
-    {
-    }
+    Evaluator(std::string_view text, const std::map<std::string, std::int64_t>& symbols) : m_text(text), m_symbols(symbols) {}
 
-    Fraction run()
-    {
+    Fraction run() {
         const Fraction value = sum();
         if (peek() != '\0') {
             throw NoValue{};
@@ -141,16 +123,14 @@ public:
     }
 
 private:
-    char peek()
-    {
+    char peek() {
         while (m_position < m_text.size() && m_text[m_position] == ' ') {
             ++m_position;
         }
         return m_position < m_text.size() ? m_text[m_position] : '\0';
     }
 
-    bool accept(std::string_view token)
-    {
+    bool accept(std::string_view token) {
         peek();
         if (!m_text.substr(m_position).starts_with(token)) {
             return false;
@@ -159,15 +139,13 @@ private:
         return true;
     }
 
-    void expect(std::string_view token)
-    {
+    void expect(std::string_view token) {
         if (!accept(token)) {
             throw NoValue{};
         }
     }
 
-    Fraction sum()
-    {
+    Fraction sum() {
         Fraction value = term();
         while (true) {
             if (accept("+")) {
@@ -180,8 +158,7 @@ private:
         }
     }
 
-    Fraction term()
-    {
+    Fraction term() {
         Fraction value = unary();
         while (true) {
             if (peek() == '*' && !m_text.substr(m_position).starts_with("**")) {
@@ -199,8 +176,7 @@ private:
         }
     }
 
-    Fraction unary()
-    {
+    Fraction unary() {
         const DepthGuard guard(m_depth);
         if (accept("-")) {
             return negated(unary());
@@ -209,8 +185,7 @@ private:
         return accept("**") ? powerOf(base, unary()) : base;
     }
 
-    Fraction atom()
-    {
+    Fraction atom() {
         const char first = peek();
         if (accept("(")) {
             const Fraction value = sum();
@@ -237,8 +212,7 @@ private:
         return call(name, arguments);
     }
 
-    std::int64_t literal()
-    {
+    std::int64_t literal() {
         std::int64_t value = 0;
         const char* const end = m_text.data() + m_text.size();
         const auto [stop, code] = std::from_chars(m_text.data() + m_position, end, value);
@@ -249,8 +223,7 @@ private:
         return value;
     }
 
-    std::string identifier()
-    {
+    std::string identifier() {
         const std::size_t start = m_position;
         while (m_position < m_text.size() && (isNameStart(m_text[m_position]) || isDigit(m_text[m_position]))) {
             ++m_position;
@@ -262,8 +235,7 @@ private:
     }
 
     /// The rest of "Symbol('s77', positive=True, integer=True)": only the name matters.
-    Fraction symbolCall()
-    {
+    Fraction symbolCall() {
         const char quote = peek();
         if (quote != '\'' && quote != '"') {
             throw NoValue{};
@@ -278,8 +250,7 @@ private:
         return symbol(name);
     }
 
-    Fraction symbol(const std::string& name) const
-    {
+    Fraction symbol(const std::string& name) const {
         const auto found = m_symbols.find(name);
         if (found == m_symbols.end()) {
             throw NoValue{};
@@ -287,8 +258,7 @@ private:
         return {found->second, 1};
     }
 
-    static Fraction call(const std::string& name, const std::vector<Fraction>& arguments)
-    {
+    static Fraction call(const std::string& name, const std::vector<Fraction>& arguments) {
         if (arguments.empty()) {
             throw NoValue{};
         }
@@ -307,8 +277,7 @@ private:
         throw NoValue{};
     }
 
-    static Fraction fold(const std::string& name, const std::vector<Fraction>& arguments)
-    {
+    static Fraction fold(const std::string& name, const std::vector<Fraction>& arguments) {
         Fraction result = arguments[0];
         for (std::size_t i = 1; i < arguments.size(); ++i) {
             if (name == "Add") {
@@ -322,8 +291,7 @@ private:
         return result;
     }
 
-    static Fraction callOfOne(const std::string& name, Fraction value)
-    {
+    static Fraction callOfOne(const std::string& name, Fraction value) {
         if (name == "Integer" || name == "ToInt" || name == "Identity") {
             return value;
         }
@@ -342,8 +310,7 @@ private:
         throw NoValue{};
     }
 
-    static Fraction callOfTwo(const std::string& name, Fraction a, Fraction b)
-    {
+    static Fraction callOfTwo(const std::string& name, Fraction a, Fraction b) {
         if (name == "Rational" || name == "IntTrueDiv" || name == "CleanDiv") {
             return a / b;
         }
@@ -364,8 +331,7 @@ private:
 
     class DepthGuard {
     public:
-        explicit DepthGuard(int& depth) : m_level(depth)
-        {
+        explicit DepthGuard(int& depth) : m_level(depth) {
             if (m_level >= kMaximumDepth) {
                 throw NoValue{};
             }
@@ -387,8 +353,7 @@ private:
 
 }  // namespace
 
-std::optional<std::int64_t> evaluateSize(std::string_view expression, const std::map<std::string, std::int64_t>& symbols)
-{
+std::optional<std::int64_t> evaluateSize(std::string_view expression, const std::map<std::string, std::int64_t>& symbols) {
     if (expression.size() > kMaximumLength) {
         return std::nullopt;
     }
@@ -400,8 +365,7 @@ std::optional<std::int64_t> evaluateSize(std::string_view expression, const std:
     }
 }
 
-std::optional<std::string> soleSymbol(std::string_view expression)
-{
+std::optional<std::string> soleSymbol(std::string_view expression) {
     if (expression.starts_with("Symbol(") && expression.size() > 8) {
         const std::size_t close = expression.find(expression[7], 8);
         if (close != std::string_view::npos && expression.find('(', 7) == std::string_view::npos) {
@@ -414,8 +378,7 @@ std::optional<std::string> soleSymbol(std::string_view expression)
     return isName ? std::optional(std::string(expression)) : std::nullopt;
 }
 
-bool mentionsSymbol(std::string_view expression, std::string_view symbol)
-{
+bool mentionsSymbol(std::string_view expression, std::string_view symbol) {
     const auto isWord = [](char c) { return isNameStart(c) || isDigit(c); };
     for (std::size_t at = expression.find(symbol); at != std::string_view::npos; at = expression.find(symbol, at + 1)) {
         const std::size_t end = at + symbol.size();

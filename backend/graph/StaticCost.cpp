@@ -16,8 +16,7 @@ namespace {
 using Symbols = std::map<std::string, std::int64_t>;
 
 /// "torch.ops.aten.addmm.default" as "aten::addmm", "_operator.mul" as "_operator::mul".
-std::string operatorNameOf(std::string_view target)
-{
+std::string operatorNameOf(std::string_view target) {
     constexpr std::string_view operators = "torch.ops.";
     constexpr std::string_view higherOrder = "higher_order.";
     if (target.starts_with(operators)) {
@@ -33,8 +32,7 @@ std::string operatorNameOf(std::string_view target)
     return std::string(target.substr(0, dot)) + "::" + std::string(target.substr(dot + 1));
 }
 
-std::vector<std::string_view> wordsOf(std::string_view text)
-{
+std::vector<std::string_view> wordsOf(std::string_view text) {
     std::vector<std::string_view> words;
     while (!text.empty()) {
         const std::size_t space = std::min(text.find(' '), text.size());
@@ -45,8 +43,7 @@ std::vector<std::string_view> wordsOf(std::string_view text)
 }
 
 /// Values for the symbols: the hints of the sample inputs, then what the caller says.
-Symbols symbolsOf(const Graph& graph, const Symbols& given)
-{
+Symbols symbolsOf(const Graph& graph, const Symbols& given) {
     Symbols symbols;
     const auto learn = [&](const SymbolicInteger& size) {
         if (!size.literal && size.hint) {
@@ -74,8 +71,7 @@ class Counter {
 public:
     Counter(const Program& program, const Symbols& given) : m_given(given), m_symbols(symbolsOf(program.graph, given)) {}
 
-    [[nodiscard]] StaticCosts run(const Program& program)
-    {
+    [[nodiscard]] StaticCosts run(const Program& program) {
         StaticCosts costs;
         costs.nodes = countGraph(program.graph, 1);
         std::set<std::string> counted;
@@ -83,15 +79,15 @@ public:
         std::set<std::string> unknown;
         for (const NodeCost& node : costs.nodes) {
             switch (node.cost.coverage) {
-            case Coverage::Counted:
-                counted.insert(node.operatorName);
-                break;
-            case Coverage::ZeroByDefinition:
-                zero.insert(node.operatorName);
-                break;
-            case Coverage::Unknown:
-                unknown.insert(node.operatorName);
-                break;
+                case Coverage::Counted:
+                    counted.insert(node.operatorName);
+                    break;
+                case Coverage::ZeroByDefinition:
+                    zero.insert(node.operatorName);
+                    break;
+                case Coverage::Unknown:
+                    unknown.insert(node.operatorName);
+                    break;
             }
         }
         costs.flops = sumOf(costs.nodes);
@@ -104,8 +100,7 @@ public:
 private:
     using Nodes = std::vector<NodeCost>;
 
-    static std::int64_t sumOf(const Nodes& nodes)
-    {
+    static std::int64_t sumOf(const Nodes& nodes) {
         Count total(0);
         for (const NodeCost& node : nodes) {
             total += Count(node.cost.flops);
@@ -113,8 +108,7 @@ private:
         return total.value().value_or(std::numeric_limits<std::int64_t>::max());
     }
 
-    Nodes countGraph(const Graph& graph, std::int64_t repeats)
-    {
+    Nodes countGraph(const Graph& graph, std::int64_t repeats) {
         Nodes nodes;
         for (const Node& node : graph.nodes) {
             const std::string name = operatorNameOf(node.target);
@@ -128,8 +122,7 @@ private:
         return nodes;
     }
 
-    NodeCost countNode(const Graph& graph, const Node& node, const std::string& name, std::int64_t repeats)
-    {
+    NodeCost countNode(const Graph& graph, const Node& node, const std::string& name, std::int64_t repeats) {
         OperatorCall call;
         call.name = name;
         m_isComplete = true;
@@ -147,8 +140,7 @@ private:
         return result;
     }
 
-    static void repeat(OperatorCost& cost, std::int64_t repeats)
-    {
+    static void repeat(OperatorCost& cost, std::int64_t repeats) {
         Count flops(cost.flops);
         flops *= repeats;
         if (!flops.value()) {
@@ -164,8 +156,7 @@ private:
     }
 
     /// By schema position where the formula names its arguments, else in the order of the graph.
-    std::vector<CostArgument> inputsOf(const Graph& graph, const Node& node, const std::string& name)
-    {
+    std::vector<CostArgument> inputsOf(const Graph& graph, const Node& node, const std::string& name) {
         const FormulaRow* row = findFormula(name);
         const std::vector<std::string_view> names = row == nullptr ? std::vector<std::string_view>() : wordsOf(row->arguments);
         std::vector<CostArgument> inputs(names.size(), CostNone{});
@@ -181,8 +172,7 @@ private:
         return inputs;
     }
 
-    std::optional<std::int64_t> sizeOf(const SymbolicInteger& size) const
-    {
+    std::optional<std::int64_t> sizeOf(const SymbolicInteger& size) const {
         if (size.literal) {
             return size.literal;
         }
@@ -190,14 +180,12 @@ private:
             return value;
         }
         // The hint belongs to the sample's sizes: worthless once the caller changed one of them.
-        const bool isChanged = std::any_of(m_given.begin(), m_given.end(), [&](const auto& symbol) {
-            return mentionsSymbol(size.expression, symbol.first);
-        });
+        const bool isChanged = std::any_of(m_given.begin(), m_given.end(),
+                                           [&](const auto& symbol) { return mentionsSymbol(size.expression, symbol.first); });
         return isChanged ? std::nullopt : size.hint;
     }
 
-    CostArgument costTensor(const Graph& graph, ValueId id)
-    {
+    CostArgument costTensor(const Graph& graph, ValueId id) {
         if (id < 0) {
             return CostNone{};
         }
@@ -222,8 +210,7 @@ private:
         return tensor;
     }
 
-    CostArgument costList(const Graph& graph, const std::vector<ValueId>& values)
-    {
+    CostArgument costList(const Graph& graph, const std::vector<ValueId>& values) {
         std::vector<CostTensor> tensors;
         for (const ValueId id : values) {
             CostArgument item = costTensor(graph, id);
@@ -234,8 +221,7 @@ private:
         return tensors;
     }
 
-    CostArgument costMixed(const Graph& graph, const MixedListArgument& list)
-    {
+    CostArgument costMixed(const Graph& graph, const MixedListArgument& list) {
         std::vector<std::int64_t> values;
         for (std::size_t i = 0; i < list.values.size(); ++i) {
             std::int64_t element = list.integerLiterals[i];
@@ -252,8 +238,7 @@ private:
         return values;
     }
 
-    CostArgument costArgument(const Graph& graph, const Argument& argument)
-    {
+    CostArgument costArgument(const Graph& graph, const Argument& argument) {
         if (const auto* value = std::get_if<ValueArgument>(&argument)) {
             return costTensor(graph, value->value);
         }
@@ -284,8 +269,7 @@ private:
         return std::holds_alternative<NoneArgument>(argument) ? CostArgument(CostNone{}) : CostArgument(CostOther{});
     }
 
-    Nodes countHigherOrder(const Graph& graph, const Node& node, const std::string& name, std::int64_t repeats)
-    {
+    Nodes countHigherOrder(const Graph& graph, const Node& node, const std::string& name, std::int64_t repeats) {
         NodeCost own{node.scope, name, repeats, {}};
         std::vector<Nodes> bodies;
         const bool isLoop = name == "higher_order::map_impl" || name == "higher_order::scan";
@@ -314,8 +298,7 @@ private:
     }
 
     /// Length of the first dimension that map_impl(graph, xs, extra) and scan(graph, init, xs, extra) run over.
-    std::optional<std::int64_t> stepsOf(const Graph& graph, const Node& node, const std::string& name)
-    {
+    std::optional<std::int64_t> stepsOf(const Graph& graph, const Node& node, const std::string& name) {
         const std::size_t position = name == "higher_order::scan" ? 2 : 1;
         if (node.inputs.size() <= position) {
             return std::nullopt;
@@ -334,8 +317,7 @@ private:
 
 }  // namespace
 
-StaticCosts staticCosts(const Program& program, const std::map<std::string, std::int64_t>& symbols)
-{
+StaticCosts staticCosts(const Program& program, const std::map<std::string, std::int64_t>& symbols) {
     return Counter(program, symbols).run(program);
 }
 

@@ -22,8 +22,7 @@ class ExportedProgramsTest : public QObject {
     std::filesystem::path m_folder;
     nlohmann::json m_expected;
 
-    [[nodiscard]] graph::ProgramArchive read(const std::string& name) const
-    {
+    [[nodiscard]] graph::ProgramArchive read(const std::string& name) const {
         const auto file = base::realFileSystem().map(m_folder / (name + ".pt2"));
         auto archive = file ? graph::readProgramArchive(*file, name) : base::Result<graph::ProgramArchive>(file.error());
         if (!archive) {
@@ -32,13 +31,11 @@ class ExportedProgramsTest : public QObject {
         return std::move(*archive);
     }
 
-    [[nodiscard]] std::string bytes(const std::string& name) const
-    {
+    [[nodiscard]] std::string bytes(const std::string& name) const {
         return *base::realFileSystem().read(m_folder / (name + ".pt2"), 1 << 24);
     }
 
-    void addNames() const
-    {
+    void addNames() const {
         QTest::addColumn<QString>("name");
         for (auto entry = m_expected.begin(); entry != m_expected.end(); ++entry) {
             QTest::newRow(entry.key().c_str()) << QString::fromStdString(entry.key());
@@ -46,8 +43,7 @@ class ExportedProgramsTest : public QObject {
     }
 
 private slots:
-    void initTestCase()
-    {
+    void initTestCase() {
         const char* folder = std::getenv("MODULELENS_TEST_PROGRAMS");
         if (folder == nullptr) {
             QSKIP("no torch in this build, or not started by ctest");
@@ -58,8 +54,7 @@ private slots:
     }
 
     void staticFlops_equalTorchsOwnCount_data() { addNames(); }
-    void staticFlops_equalTorchsOwnCount()
-    {
+    void staticFlops_equalTorchsOwnCount() {
         QFETCH(QString, name);
         const auto archive = read(name.toStdString());
         const auto costs = graph::staticCosts(*archive.program, {});
@@ -70,8 +65,7 @@ private slots:
         QVERIFY(costs.unknown.empty());
     }
 
-    void anotherBatch_countsByItsOwnSizes()
-    {
+    void anotherBatch_countsByItsOwnSizes() {
         int seen = 0;
         for (auto entry = m_expected.begin(); entry != m_expected.end(); ++entry) {
             if (!entry->contains("symbol")) {
@@ -88,8 +82,7 @@ private slots:
     }
 
     void nodes_belongToTheModuleThatTorchNames_data() { addNames(); }
-    void nodes_belongToTheModuleThatTorchNames()
-    {
+    void nodes_belongToTheModuleThatTorchNames() {
         QFETCH(QString, name);
         const auto archive = read(name.toStdString());
         const graph::Program& program = *archive.program;
@@ -110,8 +103,7 @@ private slots:
         QVERIFY(seen > 0);
     }
 
-    void weights_areListedWithTheirShapes()
-    {
+    void weights_areListedWithTheirShapes() {
         const auto archive = read("mlp");
         QCOMPARE(archive.weights.size(), std::size_t{4});
         const graph::TensorMeta& weight = archive.weights.at("0.weight");
@@ -123,19 +115,16 @@ private slots:
         QVERIFY(archive.program->inputs.back().kind == graph::InputKind::UserInput);
     }
 
-    void cutArchive_isRefusedAtEveryLength()
-    {
+    void cutArchive_isRefusedAtEveryLength() {
         const std::string whole = bytes("linear");
         for (std::size_t size = 0; size < whole.size(); ++size) {
-            const auto archive =
-                graph::readProgramArchive(test::memoryFile(std::string_view(whole).substr(0, size)), "cut");
+            const auto archive = graph::readProgramArchive(test::memoryFile(std::string_view(whole).substr(0, size)), "cut");
             QVERIFY(!archive);
             QVERIFY(archive.error().code == base::ErrorCode::Corrupt);
         }
     }
 
-    void damagedArchive_neverCrashes()
-    {
+    void damagedArchive_neverCrashes() {
         std::mt19937 random(20261130);
         for (const char* name : {"block_dynamic", "norms", "recommender"}) {
             const std::string whole = bytes(name);

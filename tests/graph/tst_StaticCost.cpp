@@ -9,26 +9,22 @@ using namespace modulelens::graph;
 
 namespace {
 
-SymbolicInteger size(std::int64_t value)
-{
+SymbolicInteger size(std::int64_t value) {
     return {value, {}, {}};
 }
 
-SymbolicInteger symbol(const char* expression, std::optional<std::int64_t> hint)
-{
+SymbolicInteger symbol(const char* expression, std::optional<std::int64_t> hint) {
     return {{}, expression, hint};
 }
 
-ValueId addTensor(Graph& graph, std::vector<SymbolicInteger> sizes)
-{
+ValueId addTensor(Graph& graph, std::vector<SymbolicInteger> sizes) {
     TensorMeta meta;
     meta.sizes = std::move(sizes);
     graph.values.push_back({"v" + std::to_string(graph.values.size()), ValueKind::Tensor, meta, {}});
     return static_cast<ValueId>(graph.values.size() - 1);
 }
 
-Node mm(ValueId a, ValueId b, ValueId out)
-{
+Node mm(ValueId a, ValueId b, ValueId out) {
     Node node;
     node.target = "torch.ops.aten.mm.default";
     node.inputs = {{"self", ValueArgument{a}}, {"mat2", ValueArgument{b}}};
@@ -37,8 +33,7 @@ Node mm(ValueId a, ValueId b, ValueId out)
 }
 
 /// [rows, 4] @ [4, 5].
-Graph product(const SymbolicInteger& rows)
-{
+Graph product(const SymbolicInteger& rows) {
     Graph graph;
     const ValueId a = addTensor(graph, {rows, size(4)});
     const ValueId b = addTensor(graph, {size(4), size(5)});
@@ -47,13 +42,11 @@ Graph product(const SymbolicInteger& rows)
     return graph;
 }
 
-Argument subGraph(Graph graph)
-{
+Argument subGraph(Graph graph) {
     return GraphArgument{"body", std::make_shared<const Graph>(std::move(graph))};
 }
 
-Node higherOrder(const char* name, std::vector<Argument> inputs)
-{
+Node higherOrder(const char* name, std::vector<Argument> inputs) {
     Node node;
     node.target = std::string("torch.ops.higher_order.") + name;
     for (Argument& input : inputs) {
@@ -68,8 +61,7 @@ class StaticCostTest : public QObject {
     Q_OBJECT
 
 private slots:
-    void literalSizes_areCounted()
-    {
+    void literalSizes_areCounted() {
         Program program;
         program.graph = product(size(3));
         const StaticCosts costs = staticCosts(program, {});
@@ -78,23 +70,20 @@ private slots:
         QCOMPARE(costs.nodes[0].cost.bytesMoved.value(), 4 * (12 + 20 + 15));
     }
 
-    void symbol_takesTheHintOfTheSample()
-    {
+    void symbol_takesTheHintOfTheSample() {
         Program program;
         program.graph = product(symbol("Mul(Integer(2), Symbol('s7', integer=True))", 6));
         QCOMPARE(staticCosts(program, {}).flops, 240);
     }
 
-    void givenSymbol_overridesTheHint()
-    {
+    void givenSymbol_overridesTheHint() {
         Program program;
         program.graph = product(symbol("Mul(Integer(2), Symbol('s7', integer=True))", 6));
         QCOMPARE(staticCosts(program, {{"s7", 10}}).flops, 800);
         QCOMPARE(staticCosts(program, {{"s77", 10}}).flops, 240);
     }
 
-    void sizeWithoutValue_isUnknownAndNotZero()
-    {
+    void sizeWithoutValue_isUnknownAndNotZero() {
         Program program;
         program.graph = product(symbol("u0", std::nullopt));
         const StaticCosts costs = staticCosts(program, {});
@@ -103,33 +92,31 @@ private slots:
         QVERIFY(!costs.nodes[0].cost.bytesMoved);
     }
 
-    void hintOfAChangedSymbol_isNotUsed()
-    {
+    void hintOfAChangedSymbol_isNotUsed() {
         Program program;
         program.graph = product(symbol("Strange(s7)", 6));
         QCOMPARE(staticCosts(program, {}).flops, 240);
         QCOMPARE(staticCosts(program, {{"s7", 2}}).unknown.size(), std::size_t{1});
     }
 
-    void cond_countsTheCostlierBranchAndSaysSo()
-    {
+    void cond_countsTheCostlierBranchAndSaysSo() {
         Program program;
-        program.graph.nodes.push_back(higherOrder("cond", {NoneArgument{}, subGraph(product(size(3))), subGraph(product(size(7)))}));
+        program.graph.nodes.push_back(
+            higherOrder("cond", {NoneArgument{}, subGraph(product(size(3))), subGraph(product(size(7)))}));
         const StaticCosts costs = staticCosts(program, {});
         QCOMPARE(costs.flops, 280);
         QCOMPARE(costs.unknown, std::vector<std::string>{"higher_order::cond"});
     }
 
-    void condWithEqualBranches_isKnown()
-    {
+    void condWithEqualBranches_isKnown() {
         Program program;
-        program.graph.nodes.push_back(higherOrder("cond", {NoneArgument{}, subGraph(product(size(3))), subGraph(product(size(3)))}));
+        program.graph.nodes.push_back(
+            higherOrder("cond", {NoneArgument{}, subGraph(product(size(3))), subGraph(product(size(3)))}));
         QCOMPARE(staticCosts(program, {}).flops, 120);
         QVERIFY(staticCosts(program, {}).unknown.empty());
     }
 
-    void map_countsEveryStep()
-    {
+    void map_countsEveryStep() {
         Program program;
         const ValueId xs = addTensor(program.graph, {size(9), size(3), size(4)});
         ValueListArgument list;
@@ -141,16 +128,14 @@ private slots:
         QCOMPARE(costs.nodes[1].repeats, 9);
     }
 
-    void whileLoop_isALowerBound()
-    {
+    void whileLoop_isALowerBound() {
         Program program;
         program.graph.nodes.push_back(higherOrder("while_loop", {subGraph(Graph{}), subGraph(product(size(3)))}));
         QCOMPARE(staticCosts(program, {}).flops, 120);
         QCOMPARE(staticCosts(program, {}).unknown, std::vector<std::string>{"higher_order::while_loop"});
     }
 
-    void wrappedRegion_countsOnce()
-    {
+    void wrappedRegion_countsOnce() {
         Program program;
         program.graph.nodes.push_back(
             higherOrder("wrap_with_set_grad_enabled", {BooleanArgument{false}, subGraph(product(size(3)))}));
@@ -158,8 +143,7 @@ private slots:
         QVERIFY(staticCosts(program, {}).unknown.empty());
     }
 
-    void overflowingTotal_doesNotWrap()
-    {
+    void overflowingTotal_doesNotWrap() {
         Program program;
         const SymbolicInteger huge = size(std::int64_t{1} << 20);
         for (int i = 0; i < 8; ++i) {

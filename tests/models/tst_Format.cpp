@@ -10,8 +10,7 @@
 namespace modulelens::models {
 
 /// No-break spaces are written as plain ones in the tables below.
-static QString plain(QString text)
-{
+static QString plain(QString text) {
     return text.replace(QChar(0x00A0), u' ').replace(QChar(0x202F), u' ');
 }
 
@@ -19,8 +18,7 @@ class FormatTest : public QObject {
     Q_OBJECT
 
 private slots:
-    void nanoseconds_data()
-    {
+    void nanoseconds_data() {
         QTest::addColumn<qint64>("value");
         QTest::addColumn<QString>("text");
         QTest::newRow("zero") << qint64{0} << "0 ns";
@@ -32,15 +30,13 @@ private slots:
         QTest::newRow("s") << qint64{1'200'000'000} << "1.20 s";
         QTest::newRow("negative") << qint64{-1'500} << QStringLiteral("−1.50 µs");
     }
-    void nanoseconds()
-    {
+    void nanoseconds() {
         QFETCH(qint64, value);
         QFETCH(QString, text);
         QCOMPARE(plain(formatNanoseconds(value)), text);
     }
 
-    void bytesAndFlops_haveOneUnitPerValue()
-    {
+    void bytesAndFlops_haveOneUnitPerValue() {
         QCOMPARE(plain(formatBytes(312)), QStringLiteral("312 B"));
         QCOMPARE(plain(formatBytes(745'000'000)), QStringLiteral("745 MB"));
         QCOMPARE(plain(formatBytes(2'350'000'000)), QStringLiteral("2.35 GB"));
@@ -49,30 +45,26 @@ private slots:
         QCOMPARE(plain(formatFlops(4'610'000'000'000)), QStringLiteral("4.61 T"));
     }
 
-    void unknownMetric_isADashAndNeverZero()
-    {
+    void unknownMetric_isADashAndNeverZero() {
         QCOMPARE(formatMetric("ns", profile::kUnknown), QStringLiteral("—"));
         QCOMPARE(plain(formatMetric("ns", 0)), QStringLiteral("0 ns"));
     }
 
-    void count_isGroupedByThree()
-    {
+    void count_isGroupedByThree() {
         QCOMPARE(plain(formatCount(1284)), QStringLiteral("1 284"));
         QCOMPARE(plain(formatCount(-1284567)), QStringLiteral("-1 284 567"));
         QCOMPARE(plain(formatCount(-284)), QStringLiteral("-284"));
         QCOMPARE(plain(formatCount(7)), QStringLiteral("7"));
     }
 
-    void share_saysSmallInsteadOfZero()
-    {
+    void share_saysSmallInsteadOfZero() {
         QCOMPARE(plain(formatShare(0.117)), QStringLiteral("11.7 %"));
         QCOMPARE(plain(formatShare(0.0001)), QStringLiteral("< 0.1 %"));
         QCOMPARE(plain(formatShare(1)), QStringLiteral("100 %"));
         QCOMPARE(plain(formatShare(0)), QStringLiteral("0.0 %"));
     }
 
-    void real_hasShortExponents()
-    {
+    void real_hasShortExponents() {
         QCOMPARE(formatReal(7.9e-4), QStringLiteral("7.9e−4"));
         QCOMPARE(formatReal(-6.031), QStringLiteral("−6.0310"));
         QCOMPARE(formatReal(0), QStringLiteral("0"));
@@ -81,8 +73,7 @@ private slots:
         QCOMPARE(formatReal(-std::numeric_limits<double>::infinity()), QStringLiteral("−Inf"));
     }
 
-    void age_growsFromMinutesToMonths()
-    {
+    void age_growsFromMinutesToMonths() {
         QCOMPARE(formatAge("2026-11-30T16:00:00Z", "2026-11-30T16:00:10Z"), QStringLiteral("now"));
         QCOMPARE(plain(formatAge("2026-11-30T16:00:00Z", "2026-11-30T16:40:00Z")), QStringLiteral("40 min"));
         QCOMPARE(plain(formatAge("2026-11-30T16:00:00Z", "2026-11-30T18:10:00Z")), QStringLiteral("2 h"));
@@ -90,8 +81,7 @@ private slots:
         QCOMPARE(formatAge("garbage", "2026-11-30T16:00:00Z"), QString());
     }
 
-    void shapeAndClass()
-    {
+    void shapeAndClass() {
         QCOMPARE(formatShape({32, 128, 1024}), QStringLiteral("[32, 128, 1024]"));
         QCOMPARE(formatShape({}), QStringLiteral("[]"));
         QCOMPARE(bareClassName("transformers.models.bert.modeling_bert:BertLayer"), QStringLiteral("BertLayer"));

@@ -9,23 +9,22 @@ namespace modulelens::test {
 
 namespace {
 
-bool changesTheDisk(FileOperation operation)
-{
+bool changesTheDisk(FileOperation operation) {
     switch (operation) {
-    case FileOperation::Create:
-    case FileOperation::Append:
-    case FileOperation::Sync:
-    case FileOperation::Close:
-    case FileOperation::Rename:
-    case FileOperation::Remove:
-    case FileOperation::CreateDirectories:
-    case FileOperation::SyncDirectory:
-        return true;
-    case FileOperation::Map:
-    case FileOperation::Read:
-    case FileOperation::SizeBytes:
-    case FileOperation::ListFiles:
-        return false;
+        case FileOperation::Create:
+        case FileOperation::Append:
+        case FileOperation::Sync:
+        case FileOperation::Close:
+        case FileOperation::Rename:
+        case FileOperation::Remove:
+        case FileOperation::CreateDirectories:
+        case FileOperation::SyncDirectory:
+            return true;
+        case FileOperation::Map:
+        case FileOperation::Read:
+        case FileOperation::SizeBytes:
+        case FileOperation::ListFiles:
+            return false;
     }
     return false;
 }
@@ -36,12 +35,9 @@ bool changesTheDisk(FileOperation operation)
 class FaultyFileSystem::File : public base::WritableFile {
 public:
     File(FaultyFileSystem& owner, std::unique_ptr<base::WritableFile> inner, std::filesystem::path path)
-        : m_owner(owner), m_inner(std::move(inner)), m_path(std::move(path))
-    {
-    }
+        : m_owner(owner), m_inner(std::move(inner)), m_path(std::move(path)) {}
 
-    base::Result<void> append(std::span<const std::byte> bytes) override
-    {
+    base::Result<void> append(std::span<const std::byte> bytes) override {
         if (auto error = m_owner.next(FileOperation::Append, m_path)) {
             return *error;
         }
@@ -61,8 +57,7 @@ public:
         return written;
     }
 
-    base::Result<void> sync() override
-    {
+    base::Result<void> sync() override {
         if (auto error = m_owner.next(FileOperation::Sync, m_path)) {
             return *error;
         }
@@ -74,8 +69,7 @@ public:
         return {};
     }
 
-    base::Result<void> close() override
-    {
+    base::Result<void> close() override {
         if (auto error = m_owner.next(FileOperation::Close, m_path)) {
             return *error;
         }
@@ -93,32 +87,27 @@ FaultyFileSystem::FaultyFileSystem(base::FileSystem& inner) : m_inner(inner) {}
 
 FaultyFileSystem::~FaultyFileSystem() = default;
 
-void FaultyFileSystem::failFrom(FileOperation operation, int skipped, int errorNumber)
-{
+void FaultyFileSystem::failFrom(FileOperation operation, int skipped, int errorNumber) {
     const std::lock_guard lock(m_mutex);
     m_faults[operation] = {m_calls[operation] + skipped, errorNumber};
 }
 
-void FaultyFileSystem::failChangesFrom(int skipped, int errorNumber)
-{
+void FaultyFileSystem::failChangesFrom(int skipped, int errorNumber) {
     const std::lock_guard lock(m_mutex);
     m_changeFault = Fault{m_changes + skipped, errorNumber};
 }
 
-void FaultyFileSystem::limitCapacity(std::uint64_t capacityBytes)
-{
+void FaultyFileSystem::limitCapacity(std::uint64_t capacityBytes) {
     const std::lock_guard lock(m_mutex);
     m_capacityBytes = capacityBytes;
 }
 
-void FaultyFileSystem::loseSyncs()
-{
+void FaultyFileSystem::loseSyncs() {
     const std::lock_guard lock(m_mutex);
     m_losesSyncs = true;
 }
 
-void FaultyFileSystem::heal()
-{
+void FaultyFileSystem::heal() {
     const std::lock_guard lock(m_mutex);
     m_faults.clear();
     m_calls.clear();
@@ -128,8 +117,7 @@ void FaultyFileSystem::heal()
     m_losesSyncs = false;
 }
 
-void FaultyFileSystem::loseUnsyncedBytes()
-{
+void FaultyFileSystem::loseUnsyncedBytes() {
     const std::lock_guard lock(m_mutex);
     for (const auto& [path, synced] : m_syncedBytes) {
         std::error_code code;
@@ -139,14 +127,12 @@ void FaultyFileSystem::loseUnsyncedBytes()
     }
 }
 
-int FaultyFileSystem::changes() const
-{
+int FaultyFileSystem::changes() const {
     const std::lock_guard lock(m_mutex);
     return m_changes;
 }
 
-std::optional<base::Error> FaultyFileSystem::next(FileOperation operation, const std::filesystem::path& path)
-{
+std::optional<base::Error> FaultyFileSystem::next(FileOperation operation, const std::filesystem::path& path) {
     const std::lock_guard lock(m_mutex);
     const int call = m_calls[operation]++;
     const auto fault = m_faults.find(operation);
@@ -162,8 +148,7 @@ std::optional<base::Error> FaultyFileSystem::next(FileOperation operation, const
     return std::nullopt;
 }
 
-base::Result<std::unique_ptr<base::WritableFile>> FaultyFileSystem::create(const std::filesystem::path& path)
-{
+base::Result<std::unique_ptr<base::WritableFile>> FaultyFileSystem::create(const std::filesystem::path& path) {
     if (auto error = next(FileOperation::Create, path)) {
         return *error;
     }
@@ -178,24 +163,21 @@ base::Result<std::unique_ptr<base::WritableFile>> FaultyFileSystem::create(const
     return std::unique_ptr<base::WritableFile>(std::make_unique<File>(*this, std::move(*inner), path));
 }
 
-base::Result<std::shared_ptr<const base::MappedFile>> FaultyFileSystem::map(const std::filesystem::path& path)
-{
+base::Result<std::shared_ptr<const base::MappedFile>> FaultyFileSystem::map(const std::filesystem::path& path) {
     if (auto error = next(FileOperation::Map, path)) {
         return *error;
     }
     return m_inner.map(path);
 }
 
-base::Result<std::string> FaultyFileSystem::read(const std::filesystem::path& path, std::uint64_t limitBytes)
-{
+base::Result<std::string> FaultyFileSystem::read(const std::filesystem::path& path, std::uint64_t limitBytes) {
     if (auto error = next(FileOperation::Read, path)) {
         return *error;
     }
     return m_inner.read(path, limitBytes);
 }
 
-base::Result<void> FaultyFileSystem::rename(const std::filesystem::path& from, const std::filesystem::path& to)
-{
+base::Result<void> FaultyFileSystem::rename(const std::filesystem::path& from, const std::filesystem::path& to) {
     if (auto error = next(FileOperation::Rename, from)) {
         return *error;
     }
@@ -209,8 +191,7 @@ base::Result<void> FaultyFileSystem::rename(const std::filesystem::path& from, c
     return renamed;
 }
 
-base::Result<void> FaultyFileSystem::remove(const std::filesystem::path& path)
-{
+base::Result<void> FaultyFileSystem::remove(const std::filesystem::path& path) {
     if (auto error = next(FileOperation::Remove, path)) {
         return *error;
     }
@@ -221,32 +202,28 @@ base::Result<void> FaultyFileSystem::remove(const std::filesystem::path& path)
     return m_inner.remove(path);
 }
 
-base::Result<std::uint64_t> FaultyFileSystem::sizeBytes(const std::filesystem::path& path)
-{
+base::Result<std::uint64_t> FaultyFileSystem::sizeBytes(const std::filesystem::path& path) {
     if (auto error = next(FileOperation::SizeBytes, path)) {
         return *error;
     }
     return m_inner.sizeBytes(path);
 }
 
-base::Result<void> FaultyFileSystem::createDirectories(const std::filesystem::path& path)
-{
+base::Result<void> FaultyFileSystem::createDirectories(const std::filesystem::path& path) {
     if (auto error = next(FileOperation::CreateDirectories, path)) {
         return *error;
     }
     return m_inner.createDirectories(path);
 }
 
-base::Result<void> FaultyFileSystem::syncDirectory(const std::filesystem::path& directory)
-{
+base::Result<void> FaultyFileSystem::syncDirectory(const std::filesystem::path& directory) {
     if (auto error = next(FileOperation::SyncDirectory, directory)) {
         return *error;
     }
     return {};
 }
 
-base::Result<std::vector<std::string>> FaultyFileSystem::listFiles(const std::filesystem::path& directory)
-{
+base::Result<std::vector<std::string>> FaultyFileSystem::listFiles(const std::filesystem::path& directory) {
     if (auto error = next(FileOperation::ListFiles, directory)) {
         return *error;
     }

@@ -14,7 +14,18 @@
 namespace modulelens::test {
 
 enum class FileOperation {
-    Create, Append, Sync, Close, Map, Read, Rename, Remove, SizeBytes, CreateDirectories, SyncDirectory, ListFiles,
+    Create,
+    Append,
+    Sync,
+    Close,
+    Map,
+    Read,
+    Rename,
+    Remove,
+    SizeBytes,
+    CreateDirectories,
+    SyncDirectory,
+    ListFiles,
 };
 
 /// A file system whose calls fail on demand, on top of a real one, which must outlive it. Files that it created must be

@@ -17,8 +17,7 @@ namespace modulelens::test {
 /// address sanitizer sees it. Immutable after construction.
 class MemoryFile : public base::MappedFile {
 public:
-    explicit MemoryFile(std::string_view text) : m_bytes(text.size())
-    {
+    explicit MemoryFile(std::string_view text) : m_bytes(text.size()) {
         std::copy(text.begin(), text.end(), reinterpret_cast<char*>(m_bytes.data()));
         m_bytes.shrink_to_fit();
     }
@@ -28,8 +27,7 @@ private:
     std::vector<std::byte> m_bytes;
 };
 
-[[nodiscard]] inline std::shared_ptr<const base::MappedFile> memoryFile(std::string_view text)
-{
+[[nodiscard]] inline std::shared_ptr<const base::MappedFile> memoryFile(std::string_view text) {
     return std::make_shared<MemoryFile>(text);
 }
 

@@ -6,15 +6,13 @@ namespace modulelens::test {
 
 namespace {
 
-void put(std::string& out, std::uint64_t value, int bytes)
-{
+void put(std::string& out, std::uint64_t value, int bytes) {
     for (int i = 0; i < bytes; ++i) {
         out.push_back(static_cast<char>((value >> (8 * i)) & 0xffU));
     }
 }
 
-void putCommon(std::string& out, const ZipEntry& entry, std::uint64_t size)
-{
+void putCommon(std::string& out, const ZipEntry& entry, std::uint64_t size) {
     put(out, entry.flags, 2);
     put(out, entry.method, 2);
     put(out, 0, 4);            // Time and date.
@@ -25,8 +23,7 @@ void putCommon(std::string& out, const ZipEntry& entry, std::uint64_t size)
 
 } // namespace
 
-std::string makeZip(const std::vector<ZipEntry>& entries, bool zip64)
-{
+std::string makeZip(const std::vector<ZipEntry>& entries, bool zip64) {
     constexpr std::uint64_t in64 = 0xffffffff;
     std::string file;
     std::string directory;

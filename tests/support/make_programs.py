@@ -34,7 +34,9 @@ def _recurrent(x, first, second, *_rest, out_shape=None, **_named):
 
 
 KERNELS_TORCH_DOES_NOT_COUNT: dict[Any, Callable[..., int]] = {
-    aten._scaled_dot_product_flash_attention_for_cpu: lambda q, k, v, *_, out_shape=None, **__: sdpa_flop_count(q, k, v),
+    aten._scaled_dot_product_flash_attention_for_cpu: lambda q, k, v, *_, out_shape=None, **__: sdpa_flop_count(
+        q, k, v
+    ),
     aten.mkldnn_rnn_layer: _recurrent,
     aten.mv: lambda a, b, *_, out_shape=None: 2 * a[0] * a[1],
     aten.dot: lambda a, b, *_, out_shape=None: 2 * a[0],
@@ -141,7 +143,10 @@ def modules() -> dict[str, tuple[nn.Module, tuple[torch.Tensor, ...]]]:
             nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(1)),
             (r(2, 3, 10, 10),),
         ),
-        "embedding": (nn.Sequential(nn.Embedding(20, 6), nn.LayerNorm(6), nn.Dropout()), (torch.randint(0, 20, (3, 4)),)),
+        "embedding": (
+            nn.Sequential(nn.Embedding(20, 6), nn.LayerNorm(6), nn.Dropout()),
+            (torch.randint(0, 20, (3, 4)),),
+        ),
     }
 
 
@@ -161,7 +166,9 @@ def nodes_of(program: torch.export.ExportedProgram) -> list[dict[str, Any]]:
             key = list(stack)[-1]
             if key.startswith("_empty_nn_module_stack"):
                 continue  # Nodes that compute sizes belong to no module.
-            found.append({"name": node.name, "path": stack[key][0], "call": int(key.split("@")[1]) if "@" in key else 0})
+            found.append(
+                {"name": node.name, "path": stack[key][0], "call": int(key.split("@")[1]) if "@" in key else 0}
+            )
     return found
 
 

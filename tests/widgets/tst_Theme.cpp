@@ -16,8 +16,7 @@
 namespace modulelens::widgets {
 
 /// Least contrast of a colour over the five grounds that text stands on.
-static double worstContrast(const Theme& theme, const QColor& colour)
-{
+static double worstContrast(const Theme& theme, const QColor& colour) {
     double worst = 21;
     for (const QColor& ground : {theme.window, theme.surface, theme.sunken, theme.hover, theme.accentSoft}) {
         worst = std::min(worst, contrastRatio(colour, ground));
@@ -29,15 +28,13 @@ class ThemeTest : public QObject {
     Q_OBJECT
 
 private slots:
-    void contrast_data()
-    {
+    void contrast_data() {
         QTest::addColumn<bool>("dark");
         QTest::newRow("light") << false;
         QTest::newRow("dark") << true;
     }
 
-    void contrast()
-    {
+    void contrast() {
         QFETCH(bool, dark);
         const Theme& t = Theme::of(dark ? Theme::Mode::Dark : Theme::Mode::Light);
         for (const QColor& words : {t.text, t.text2, t.text3, t.accent, t.ok, t.warn, t.bad, t.hotText}) {
@@ -60,12 +57,12 @@ private slots:
         }
     }
 
-    void flameFills_carryReadableText()
-    {
+    void flameFills_carryReadableText() {
         for (const Theme::Mode mode : {Theme::Mode::Light, Theme::Mode::Dark}) {
             const Theme& t = Theme::of(mode);
-            for (const std::optional<int> hue : {std::optional<int>(), std::optional(110), std::optional(130), std::optional(165),
-                                                 std::optional(205), std::optional(275), std::optional(310), std::optional(345)}) {
+            for (const std::optional<int> hue :
+                 {std::optional<int>(), std::optional(110), std::optional(130), std::optional(165), std::optional(205),
+                  std::optional(275), std::optional(310), std::optional(345)}) {
                 for (const Theme::Step step : {Theme::Step::Quiet, Theme::Step::Mid, Theme::Step::Strong}) {
                     const QColor fill = t.classFill(hue, step);
                     QVERIFY2(contrastRatio(bestTextOn(fill), fill) >= 4.5, qPrintable(fill.name()));
@@ -82,8 +79,7 @@ private slots:
     }
 
     /// Expected values from a second implementation of OKLCH in Python.
-    void oklch_matchesASecondImplementation()
-    {
+    void oklch_matchesASecondImplementation() {
         QCOMPARE(Theme::of(Theme::Mode::Light).classFill(275, Theme::Step::Quiet).name(), QStringLiteral("#dfe5fe"));
         QCOMPARE(Theme::of(Theme::Mode::Light).classFill(205, Theme::Step::Strong).name(), QStringLiteral("#68d4e0"));
         QCOMPARE(Theme::of(Theme::Mode::Dark).classFill(310, Theme::Step::Strong).name(), QStringLiteral("#9476ab"));
@@ -91,8 +87,7 @@ private slots:
         QCOMPARE(Theme::of(Theme::Mode::Dark).divergingRamp[0].name(), QStringLiteral("#91c1fe"));
     }
 
-    void classHue_isByKindThenByHash()
-    {
+    void classHue_isByKindThenByHash() {
         QCOMPARE(classHue(u"InteractionBlock"), 310);
         QCOMPARE(classHue(u"BertLayer"), 165);
         QCOMPARE(classHue(u"LowRankCrossNet"), 110);
@@ -104,8 +99,7 @@ private slots:
         QCOMPARE(classHue(u"my.norms.package:BertLayer"), classHue(u"BertLayer"));
     }
 
-    void steps_followTheShareOfSelf()
-    {
+    void steps_followTheShareOfSelf() {
         QCOMPARE(stepForShare(0.005), Theme::Step::Quiet);
         QCOMPARE(stepForShare(0.006), Theme::Step::Mid);
         QCOMPARE(stepForShare(0.02), Theme::Step::Strong);
@@ -115,8 +109,7 @@ private slots:
         QCOMPARE(divergingIndex(-10.0, 0.8), 0);
     }
 
-    void controller_appliesTheSettingAndFollowsThePlatform()
-    {
+    void controller_appliesTheSettingAndFollowsThePlatform() {
         ThemeController controller;
         QSignalSpy changed(&controller, &ThemeController::changed);
         controller.setSetting(ThemeController::Setting::Dark);
@@ -133,8 +126,7 @@ private slots:
         QTRY_COMPARE(Theme::current().mode, Theme::Mode::Dark);
     }
 
-    void settingNames_roundTripAndGarbageIsSystem()
-    {
+    void settingNames_roundTripAndGarbageIsSystem() {
         using Setting = ThemeController::Setting;
         for (const Setting setting : {Setting::Light, Setting::Dark, Setting::System}) {
             QCOMPARE(ThemeController::settingFromName(ThemeController::settingName(setting)), setting);

@@ -22,13 +22,11 @@ struct Problem {
 };
 
 /// query [..., heads, L, E], key [..., heads or fewer, S, E], value [..., S, Ev].
-std::optional<Problem> problemAt(const OperatorCall& call, std::size_t firstPosition)
-{
+std::optional<Problem> problemAt(const OperatorCall& call, std::size_t firstPosition) {
     const Shape* query = shapeAt(call, firstPosition);
     const Shape* key = shapeAt(call, firstPosition + 1);
     const Shape* value = shapeAt(call, firstPosition + 2);
-    if (query == nullptr || key == nullptr || value == nullptr || query->size() < 2 || key->size() < 2 ||
-        value->size() < 2) {
+    if (query == nullptr || key == nullptr || value == nullptr || query->size() < 2 || key->size() < 2 || value->size() < 2) {
         return std::nullopt;
     }
     Shape keyBatch(key->begin(), key->end() - 2);
@@ -44,8 +42,7 @@ std::optional<Problem> problemAt(const OperatorCall& call, std::size_t firstPosi
 }
 
 /// 2 * batch * L * S * (E times `byQuery` + Ev times `byValue`).
-std::optional<std::int64_t> products(const Problem& problem, std::int64_t byQuery, std::int64_t byValue)
-{
+std::optional<std::int64_t> products(const Problem& problem, std::int64_t byQuery, std::int64_t byValue) {
     Count width(problem.queryWidth);
     width *= byQuery;
     Count valueWidth(problem.valueWidth);
@@ -63,15 +60,13 @@ std::optional<std::int64_t> products(const Problem& problem, std::int64_t byQuer
     return count.value();
 }
 
-std::optional<std::int64_t> forward(const OperatorCall& call)
-{
+std::optional<std::int64_t> forward(const OperatorCall& call) {
     const auto problem = problemAt(call, 0);
     return problem ? products(*problem, 1, 1) : std::nullopt;
 }
 
 /// What the fused kernels execute: scores again, then gradients of values, probabilities, queries and keys.
-std::optional<std::int64_t> fusedBackward(const OperatorCall& call)
-{
+std::optional<std::int64_t> fusedBackward(const OperatorCall& call) {
     const auto problem = problemAt(call, 1);
     return problem ? products(*problem, 3, 2) : std::nullopt;
 }
@@ -92,8 +87,7 @@ constexpr std::array kRows = {
 
 }  // namespace
 
-std::span<const FormulaRow> attentionFormulas()
-{
+std::span<const FormulaRow> attentionFormulas() {
     return kRows;
 }
 

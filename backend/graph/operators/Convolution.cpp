@@ -16,8 +16,7 @@ using Sizes = std::span<const std::int64_t>;
 
 /// 2 * batch * places * weights; `places` are the spatial sizes behind the channel dimension of `shape`, which has the
 /// rank of the weight, or one less without a batch.
-Flops everyWeightAtEveryPlace(const Shape& shape, const Shape& weight)
-{
+Flops everyWeightAtEveryPlace(const Shape& shape, const Shape& weight) {
     if (weight.size() < 3 || (shape.size() != weight.size() && shape.size() + 1 != weight.size())) {
         return std::nullopt;
     }
@@ -30,15 +29,13 @@ Flops everyWeightAtEveryPlace(const Shape& shape, const Shape& weight)
 }
 
 /// Element `i` of a list argument that may also be one number for all dimensions.
-std::int64_t elementAt(const std::vector<std::int64_t>& list, std::size_t i)
-{
+std::int64_t elementAt(const std::vector<std::int64_t>& list, std::size_t i) {
     return list.size() == 1 ? list[0] : list[i];
 }
 
 /// The output of a plain convolution when the caller did not give it.
 std::optional<Shape> computedOutput(const OperatorCall& call, const Shape& input, const Shape& weight,
-                                    std::size_t stridePosition)
-{
+                                    std::size_t stridePosition) {
     const std::size_t spatial = weight.size() - 2;
     const auto stride = integersAt(call, stridePosition).value_or(std::vector<std::int64_t>{1});
     const auto padding = integersAt(call, stridePosition + 1).value_or(std::vector<std::int64_t>{0});
@@ -48,9 +45,8 @@ std::optional<Shape> computedOutput(const OperatorCall& call, const Shape& input
             return std::nullopt;
         }
     }
-    const auto* named = stridePosition + 1 < call.inputs.size()
-                            ? std::get_if<std::string>(&call.inputs[stridePosition + 1])
-                            : nullptr;
+    const auto* named =
+        stridePosition + 1 < call.inputs.size() ? std::get_if<std::string>(&call.inputs[stridePosition + 1]) : nullptr;
     if (input.size() <= spatial) {
         return std::nullopt;
     }
@@ -71,8 +67,7 @@ std::optional<Shape> computedOutput(const OperatorCall& call, const Shape& input
 }
 
 template <std::size_t StridePosition>
-Flops plain(const OperatorCall& call)
-{
+Flops plain(const OperatorCall& call) {
     const Shape* input = shapeAt(call, 0);
     const Shape* weight = shapeAt(call, 1);
     if (input == nullptr || weight == nullptr || weight->size() < 3) {
@@ -86,16 +81,14 @@ Flops plain(const OperatorCall& call)
 }
 
 /// Operators whose argument order has no stride that this file reads: the output must be known.
-Flops plainByOutput(const OperatorCall& call)
-{
+Flops plainByOutput(const OperatorCall& call) {
     const Shape* weight = shapeAt(call, 1);
     const Shape* output = outputShape(call);
     return weight == nullptr || output == nullptr ? std::nullopt : everyWeightAtEveryPlace(*output, *weight);
 }
 
 /// convolution_overrideable and its kin of cuDNN order: (input, weight, ..., padding, stride, dilation).
-Flops paddingFirst(const OperatorCall& call)
-{
+Flops paddingFirst(const OperatorCall& call) {
     if (outputShape(call) != nullptr || call.inputs.size() < 6) {
         return plainByOutput(call);
     }
@@ -104,16 +97,14 @@ Flops paddingFirst(const OperatorCall& call)
     return plain<3>(swapped);
 }
 
-Flops transposed(const OperatorCall& call)
-{
+Flops transposed(const OperatorCall& call) {
     const Shape* input = shapeAt(call, 0);
     const Shape* weight = shapeAt(call, 1);
     return input == nullptr || weight == nullptr ? std::nullopt : everyWeightAtEveryPlace(*input, *weight);
 }
 
 /// convolution(input, weight, bias, stride, padding, dilation, transposed, ...).
-Flops general(const OperatorCall& call)
-{
+Flops general(const OperatorCall& call) {
     const auto* isTransposed = call.inputs.size() > 6 ? std::get_if<bool>(&call.inputs[6]) : nullptr;
     if (isTransposed == nullptr) {
         return std::nullopt;
@@ -123,8 +114,7 @@ Flops general(const OperatorCall& call)
 
 /// convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding,
 /// groups, output_mask): the gradients of input and weight cost the forward each.
-Flops backward(const OperatorCall& call)
-{
+Flops backward(const OperatorCall& call) {
     const Shape* gradient = shapeAt(call, 0);
     const Shape* input = shapeAt(call, 1);
     const Shape* weight = shapeAt(call, 2);
@@ -145,8 +135,7 @@ Flops backward(const OperatorCall& call)
 
 constexpr std::string_view kPlainArguments = "input weight bias stride padding dilation groups";
 constexpr std::string_view kTransposedArguments = "input weight bias stride padding output_padding groups dilation";
-constexpr std::string_view kGeneralArguments =
-    "input weight bias stride padding dilation transposed output_padding groups";
+constexpr std::string_view kGeneralArguments = "input weight bias stride padding dilation transposed output_padding groups";
 
 constexpr std::array kRows = {
     FormulaRow{"aten::conv1d", kPlainArguments, plain<3>},
@@ -176,15 +165,15 @@ constexpr std::array kRows = {
     FormulaRow{"aten::slow_conv_transpose3d", "self weight", transposed},
     FormulaRow{"aten::_conv_depthwise2d", "self weight", plainByOutput},
     FormulaRow{"aten::conv_depthwise3d", "self weight", plainByOutput},
-    FormulaRow{"aten::convolution_backward", "grad_output input weight bias_sizes stride padding dilation transposed "
-                                             "output_padding groups output_mask",
+    FormulaRow{"aten::convolution_backward",
+               "grad_output input weight bias_sizes stride padding dilation transposed "
+               "output_padding groups output_mask",
                backward},
 };
 
 }  // namespace
 
-std::span<const FormulaRow> convolutionFormulas()
-{
+std::span<const FormulaRow> convolutionFormulas() {
     return kRows;
 }
 

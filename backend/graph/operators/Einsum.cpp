@@ -19,8 +19,7 @@ namespace {
 using Indices = std::map<std::string, std::int64_t>;
 
 /// Names of the indices of one operand, or nothing when the term does not fit its rank.
-std::optional<std::vector<std::string>> namesOf(std::string_view term, std::size_t rank)
-{
+std::optional<std::vector<std::string>> namesOf(std::string_view term, std::size_t rank) {
     std::vector<std::string> names;
     const std::size_t dots = term.find("...");
     const std::size_t letters = dots == std::string_view::npos ? term.size() : term.size() - 3;
@@ -47,8 +46,7 @@ struct Problem {
     std::set<std::string> kept;             ///< Indices of the output.
 };
 
-std::vector<std::string> splitTerms(const std::string& text)
-{
+std::vector<std::string> splitTerms(const std::string& text) {
     std::vector<std::string> terms{""};
     for (const char c : text) {
         if (c == ',') {
@@ -60,8 +58,7 @@ std::vector<std::string> splitTerms(const std::string& text)
     return terms;
 }
 
-std::optional<Problem> parse(std::string equation, const std::vector<CostTensor>& tensors)
-{
+std::optional<Problem> parse(std::string equation, const std::vector<CostTensor>& tensors) {
     std::erase(equation, ' ');
     const std::size_t arrow = equation.find("->");
     const std::vector<std::string> terms = splitTerms(equation.substr(0, arrow));
@@ -95,9 +92,7 @@ std::optional<Problem> parse(std::string equation, const std::vector<CostTensor>
 }
 
 /// Contracts two operands; indices that no other operand and not the output needs are summed away.
-std::optional<std::int64_t> contract(const Indices& a, const Indices& b, const std::set<std::string>& needed,
-                                     Indices& result)
-{
+std::optional<std::int64_t> contract(const Indices& a, const Indices& b, const std::set<std::string>& needed, Indices& result) {
     Count count(2);
     bool isProduct = false;
     Indices all = a;
@@ -125,8 +120,7 @@ std::optional<std::int64_t> contract(const Indices& a, const Indices& b, const s
     return isProduct ? count.value() : std::optional<std::int64_t>(0);
 }
 
-std::optional<std::int64_t> einsum(const OperatorCall& call)
-{
+std::optional<std::int64_t> einsum(const OperatorCall& call) {
     const auto* equation = call.inputs.empty() ? nullptr : std::get_if<std::string>(&call.inputs[0]);
     const auto* tensors = tensorsAt(call, 1);
     if (equation == nullptr || tensors == nullptr || tensors->empty()) {
@@ -181,8 +175,7 @@ constexpr std::array kRows = {
 
 }  // namespace
 
-std::span<const FormulaRow> einsumFormulas()
-{
+std::span<const FormulaRow> einsumFormulas() {
     return kRows;
 }
 

@@ -10,15 +10,13 @@ namespace modulelens::graph {
 
 namespace {
 
-std::array<std::span<const FormulaRow>, 5> allTables()
-{
+std::array<std::span<const FormulaRow>, 5> allTables() {
     return {matmulFormulas(), einsumFormulas(), convolutionFormulas(), attentionFormulas(), recurrentFormulas()};
 }
 
 }  // namespace
 
-const FormulaRow* findFormula(std::string_view name)
-{
+const FormulaRow* findFormula(std::string_view name) {
     static const auto rows = [] {
         std::unordered_map<std::string_view, const FormulaRow*> index;
         for (const std::span<const FormulaRow> table : allTables()) {
@@ -32,8 +30,7 @@ const FormulaRow* findFormula(std::string_view name)
     return found == rows.end() ? nullptr : found->second;
 }
 
-std::vector<std::string_view> operatorsWithFormula()
-{
+std::vector<std::string_view> operatorsWithFormula() {
     std::vector<std::string_view> names;
     for (const std::span<const FormulaRow> table : allTables()) {
         for (const FormulaRow& row : table) {
@@ -44,42 +41,35 @@ std::vector<std::string_view> operatorsWithFormula()
     return names;
 }
 
-Count& Count::operator*=(std::int64_t factor)
-{
+Count& Count::operator*=(std::int64_t factor) {
     m_isValid = m_isValid && factor >= 0 && !__builtin_mul_overflow(m_value, factor, &m_value);
     return *this;
 }
 
-Count& Count::operator+=(const Count& other)
-{
+Count& Count::operator+=(const Count& other) {
     m_isValid = m_isValid && other.m_isValid && !__builtin_add_overflow(m_value, other.m_value, &m_value);
     return *this;
 }
 
-std::optional<std::int64_t> Count::value() const
-{
+std::optional<std::int64_t> Count::value() const {
     return m_isValid ? std::optional(m_value) : std::nullopt;
 }
 
-const Shape* shapeAt(const OperatorCall& call, std::size_t position)
-{
+const Shape* shapeAt(const OperatorCall& call, std::size_t position) {
     const auto* tensor = position < call.inputs.size() ? std::get_if<CostTensor>(&call.inputs[position]) : nullptr;
     return tensor == nullptr ? nullptr : &tensor->shape;
 }
 
-const std::vector<CostTensor>* tensorsAt(const OperatorCall& call, std::size_t position)
-{
+const std::vector<CostTensor>* tensorsAt(const OperatorCall& call, std::size_t position) {
     return position < call.inputs.size() ? std::get_if<std::vector<CostTensor>>(&call.inputs[position]) : nullptr;
 }
 
-const Shape* outputShape(const OperatorCall& call)
-{
+const Shape* outputShape(const OperatorCall& call) {
     const auto* tensor = call.outputs.empty() ? nullptr : std::get_if<CostTensor>(&call.outputs.front());
     return tensor == nullptr ? nullptr : &tensor->shape;
 }
 
-std::optional<std::vector<std::int64_t>> integersAt(const OperatorCall& call, std::size_t position)
-{
+std::optional<std::vector<std::int64_t>> integersAt(const OperatorCall& call, std::size_t position) {
     if (position >= call.inputs.size()) {
         return std::nullopt;
     }
@@ -92,15 +82,13 @@ std::optional<std::vector<std::int64_t>> integersAt(const OperatorCall& call, st
     return std::nullopt;
 }
 
-void multiplyAll(Count& count, std::span<const std::int64_t> sizes)
-{
+void multiplyAll(Count& count, std::span<const std::int64_t> sizes) {
     for (const std::int64_t size : sizes) {
         count *= size;
     }
 }
 
-std::optional<Shape> broadcast(std::span<const std::int64_t> a, std::span<const std::int64_t> b)
-{
+std::optional<Shape> broadcast(std::span<const std::int64_t> a, std::span<const std::int64_t> b) {
     Shape result(std::max(a.size(), b.size()), 1);
     for (std::size_t i = 0; i < result.size(); ++i) {
         const std::int64_t left = i < a.size() ? a[a.size() - 1 - i] : 1;

@@ -15,8 +15,7 @@ using Flops = std::optional<std::int64_t>;
 using Sizes = std::span<const std::int64_t>;
 
 /// [..., m, k] @ [..., k, n] with broadcast batches; a vector counts as one row or one column.
-Flops product(Sizes a, Sizes b)
-{
+Flops product(Sizes a, Sizes b) {
     if (a.empty() || b.empty()) {
         return std::nullopt;
     }
@@ -38,16 +37,14 @@ Flops product(Sizes a, Sizes b)
 }
 
 template <std::size_t Left, std::size_t Right>
-Flops productOf(const OperatorCall& call)
-{
+Flops productOf(const OperatorCall& call) {
     const Shape* a = shapeAt(call, Left);
     const Shape* b = shapeAt(call, Right);
     return a == nullptr || b == nullptr ? std::nullopt : product(*a, *b);
 }
 
 /// x [..., in], weight [out, in] or [in].
-Flops linear(const OperatorCall& call)
-{
+Flops linear(const OperatorCall& call) {
     const Shape* x = shapeAt(call, 0);
     const Shape* weight = shapeAt(call, 1);
     if (x == nullptr || weight == nullptr || x->empty() || weight->empty() || x->back() != weight->back()) {
@@ -60,8 +57,7 @@ Flops linear(const OperatorCall& call)
 }
 
 /// The last dimensions are contracted; with a scalar there is nothing to contract.
-Flops inner(const OperatorCall& call)
-{
+Flops inner(const OperatorCall& call) {
     const Shape* a = shapeAt(call, 0);
     const Shape* b = shapeAt(call, 1);
     if (a == nullptr || b == nullptr) {
@@ -80,8 +76,7 @@ Flops inner(const OperatorCall& call)
 }
 
 /// tensordot(self, other, dims_self, dims_other).
-Flops tensordot(const OperatorCall& call)
-{
+Flops tensordot(const OperatorCall& call) {
     const Shape* a = shapeAt(call, 0);
     const Shape* b = shapeAt(call, 1);
     const auto dimsA = integersAt(call, 2);
@@ -110,8 +105,7 @@ Flops tensordot(const OperatorCall& call)
 }
 
 /// x1 [..., i], x2 [..., j], weight [o, i, j]: one multiply-add for every element of the batch and of the weight.
-Flops bilinear(const OperatorCall& call)
-{
+Flops bilinear(const OperatorCall& call) {
     const Shape* x = shapeAt(call, 0);
     const Shape* weight = shapeAt(call, 2);
     if (x == nullptr || weight == nullptr || x->empty() || weight->size() != 3) {
@@ -124,8 +118,7 @@ Flops bilinear(const OperatorCall& call)
 }
 
 /// _trilinear(i1, i2, i3, expand1, expand2, expand3, ...): the space that all three span together.
-Flops trilinear(const OperatorCall& call)
-{
+Flops trilinear(const OperatorCall& call) {
     Shape all;
     for (std::size_t i = 0; i < 3; ++i) {
         const Shape* shape = shapeAt(call, i);
@@ -154,8 +147,7 @@ Flops trilinear(const OperatorCall& call)
 }
 
 /// Rows grouped over the experts, or a batch of matrices; see torch._grouped_mm.
-Flops groupedProduct(const OperatorCall& call)
-{
+Flops groupedProduct(const OperatorCall& call) {
     const Shape* a = shapeAt(call, 0);
     const Shape* b = shapeAt(call, 1);
     if (a == nullptr || b == nullptr || a->size() < 2 || b->size() < 2) {
@@ -194,8 +186,7 @@ constexpr std::array kRows = {
 
 }  // namespace
 
-std::span<const FormulaRow> matmulFormulas()
-{
+std::span<const FormulaRow> matmulFormulas() {
     return kRows;
 }
 

@@ -14,8 +14,7 @@ namespace {
 using Flops = std::optional<std::int64_t>;
 
 /// Steps times samples: all but the last dimension of the input, packed ([steps of all samples, width]) or not.
-std::optional<Count> rowsOf(const Shape* input)
-{
+std::optional<Count> rowsOf(const Shape* input) {
     if (input == nullptr || input->empty()) {
         return std::nullopt;
     }
@@ -24,8 +23,7 @@ std::optional<Count> rowsOf(const Shape* input)
     return rows;
 }
 
-Flops timesMatrices(const Shape* input, const std::vector<CostTensor>& weights, std::int64_t factor)
-{
+Flops timesMatrices(const Shape* input, const std::vector<CostTensor>& weights, std::int64_t factor) {
     auto rows = rowsOf(input);
     if (!rows) {
         return std::nullopt;
@@ -49,8 +47,7 @@ Flops timesMatrices(const Shape* input, const std::vector<CostTensor>& weights, 
 
 /// lstm(input, hx[], params[], ...), or packed lstm(data, batch_sizes, hx[], params[], ...);
 /// gru, rnn_tanh and rnn_relu with one tensor as hx.
-Flops layers(const OperatorCall& call)
-{
+Flops layers(const OperatorCall& call) {
     const bool isLstm = call.name == "aten::lstm";
     const bool isPacked = isLstm ? shapeAt(call, 1) != nullptr : tensorsAt(call, 2) == nullptr;
     const auto* parameters = tensorsAt(call, isPacked ? 3 : 2);
@@ -58,8 +55,7 @@ Flops layers(const OperatorCall& call)
 }
 
 /// cell(input, hx, w_ih, w_hh, ...).
-Flops cell(const OperatorCall& call)
-{
+Flops cell(const OperatorCall& call) {
     const Shape* inputWeight = shapeAt(call, 2);
     const Shape* hiddenWeight = shapeAt(call, 3);
     if (inputWeight == nullptr || hiddenWeight == nullptr) {
@@ -70,8 +66,7 @@ Flops cell(const OperatorCall& call)
 
 /// mkldnn_rnn_layer(input, w_ih, w_hh, b_ih, b_hh, ...): one layer, one direction. Its backward costs twice as much.
 template <std::int64_t Factor>
-Flops oneLayer(const OperatorCall& call)
-{
+Flops oneLayer(const OperatorCall& call) {
     const Shape* inputWeight = shapeAt(call, 1);
     const Shape* hiddenWeight = shapeAt(call, 2);
     if (inputWeight == nullptr || hiddenWeight == nullptr) {
@@ -82,8 +77,7 @@ Flops oneLayer(const OperatorCall& call)
 
 /// _cudnn_rnn(input, weight[], ...) and its backward.
 template <std::int64_t Factor>
-Flops flatWeights(const OperatorCall& call)
-{
+Flops flatWeights(const OperatorCall& call) {
     const auto* weights = tensorsAt(call, 1);
     return weights == nullptr ? std::nullopt : timesMatrices(shapeAt(call, 0), *weights, Factor);
 }
@@ -105,8 +99,7 @@ constexpr std::array kRows = {
 
 }  // namespace
 
-std::span<const FormulaRow> recurrentFormulas()
-{
+std::span<const FormulaRow> recurrentFormulas() {
     return kRows;
 }
 

@@ -36,8 +36,7 @@ constexpr std::string_view kLookups =
     "take_along_dim ";
 
 /// Sums over picked rows.
-constexpr std::string_view kBags =
-    "_embedding_bag _embedding_bag_forward_only embedding_bag ";
+constexpr std::string_view kBags = "_embedding_bag _embedding_bag_forward_only embedding_bag ";
 
 /// Elementwise arithmetic and functions.
 constexpr std::string_view kElementwise =
@@ -238,8 +237,7 @@ constexpr std::array kFamilies = {
     Family{ZeroFamily::Stream, kOptimisers},
 };
 
-std::unordered_map<std::string_view, ZeroFamily> makeIndex()
-{
+std::unordered_map<std::string_view, ZeroFamily> makeIndex() {
     std::unordered_map<std::string_view, ZeroFamily> index;
     for (const Family& family : kFamilies) {
         std::string_view rest = family.names;
@@ -254,8 +252,7 @@ std::unordered_map<std::string_view, ZeroFamily> makeIndex()
 
 }  // namespace
 
-std::optional<ZeroFamily> findZeroFamily(std::string_view name)
-{
+std::optional<ZeroFamily> findZeroFamily(std::string_view name) {
     static const auto index = makeIndex();
     constexpr std::string_view aten = "aten::";
     // Arithmetic on Python numbers and sizes, as exported graphs hold it.

@@ -46,13 +46,21 @@ def _target_of(project: Project, name: str) -> str:
     return f"ml_{layer.name}" if layer is not None else "ml_test_support" if tested == "support" else f"tests_{tested}"
 
 
-def check(project: Project) -> list[str]:
-    commands = compile_commands(project)
-    alone = [
+def headers_without_source(project: Project) -> list[str]:
+    return [
         name
         for name in project.cpp_files()
         if name.endswith(".h") and not (project.source / (name.removesuffix(".h") + ".cpp")).is_file()
     ]
+
+
+def check(project: Project) -> list[str]:
+    return compile_alone(project, headers_without_source(project))
+
+
+def compile_alone(project: Project, names: list[str]) -> list[str]:
+    """The headers among `names` that do not compile by themselves, one sentence each."""
+    commands = compile_commands(project)
 
     def compile_one(name: str) -> str | None:
         target = _target_of(project, name)
@@ -80,4 +88,4 @@ def check(project: Project) -> list[str]:
         return f"{name}: does not compile alone: {first}"
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return [problem for problem in pool.map(compile_one, alone) if problem is not None]
+        return [problem for problem in pool.map(compile_one, names) if problem is not None]

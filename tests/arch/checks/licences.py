@@ -22,6 +22,9 @@ def _expected(project: Project, name: str) -> str:
     group = project.test_groups.get(project.test_layer_of(name) or "")
     if group is not None and any(project.layers[used].licence == _GPL for used in group.visible):
         return _GPL
+    if name.startswith("tests/bench/") and name.endswith(".cpp"):
+        shown = [project.layer_of(include.path) for include in project.includes(name)]
+        return _GPL if any(used is not None and used.licence == _GPL for used in shown) else "MIT"
     tested = project.layers.get(project.test_layer_of(name) or "")
     return tested.licence if tested is not None else "MIT"
 

@@ -47,6 +47,7 @@ class Project:
     def __init__(self, source: Path, build: Path) -> None:
         self.source = source
         self.build = build
+        self._includes: dict[str, list[Include]] = {}
         table = json.loads((build / "layers.json").read_text())
         self.layers = {
             entry["name"]: Layer(
@@ -95,6 +96,11 @@ class Project:
         return (self.source / name).read_text(encoding="utf-8", errors="replace")
 
     def includes(self, name: str) -> list[Include]:
+        if name not in self._includes:
+            self._includes[name] = self._read_includes(name)
+        return self._includes[name]
+
+    def _read_includes(self, name: str) -> list[Include]:
         text = self.text(name)
         return [
             Include(match.group(2), match.group(1) == "<", text.count("\n", 0, match.start()) + 1)
