@@ -34,6 +34,10 @@ base::Result<std::shared_ptr<registry::LocalRegistry>> CommandContext::openRegis
     if (folder.empty()) {
         return base::Error{base::ErrorCode::InvalidArgument, "the registry folder is empty", "Name one with --registry."};
     }
+    if (folder.string().starts_with("wandb:")) {
+        return base::Error{base::ErrorCode::Unsupported, "the registry '" + folder.string() + "' is not a folder",
+                           "This version opens local registries only."};
+    }
     // A tracer may have filled the inbox of a folder in which no registry was made yet.
     const bool isThere = isPresent(folder / "registry.sqlite") || isPresent(folder / "inbox");
     if (access == Access::Reading && !isThere) {
@@ -50,7 +54,7 @@ base::Result<std::shared_ptr<registry::LocalRegistry>> CommandContext::openRegis
     }
     std::shared_ptr<registry::LocalRegistry> registry = *std::move(opened);
     if (isWritable && isPresent(folder / "inbox")) {
-        const base::Result<registry::ImportReport> report = registry->importInbox(stop(), {});
+        const base::Result<registry::ImportReport> report = registry->importInbox(stop(), byteProgress());
         if (!report) {
             warn("The inbox was not imported: " + report.error().message);
         } else {
@@ -81,6 +85,19 @@ base::Result<operations::OperationContext> CommandContext::operationContext() co
         };
     }
     return context;
+}
+
+registry::ByteProgress CommandContext::byteProgress() const {
+    if (::isatty(STDERR_FILENO) == 0) {
+        return {};
+    }
+    return [](std::uint64_t done, std::uint64_t total) {
+        if (total > 0) {
+            std::fprintf(stderr, "\r\033[Kimport %d %%%s",
+                         static_cast<int>(100.0 * static_cast<double>(done) / static_cast<double>(total)),
+                         done >= total ? "\r\033[K" : "");
+        }
+    };
 }
 
 base::Result<operations::RunSettings> CommandContext::runSettings() const {

@@ -29,11 +29,13 @@ public:
     [[nodiscard]] std::filesystem::path registryFolder() const;
 
     /// Opens the registry and imports its inbox; what went wrong there is a warning. NotFound: reading, and nothing is
-    /// there. PermissionDenied: writing, and it cannot be written.
+    /// there. PermissionDenied: writing, and it cannot be written. Unsupported: not a folder on this machine.
     [[nodiscard]] base::Result<std::shared_ptr<registry::LocalRegistry>> openRegistry(Access access);
 
     /// Progress and log go to standard error when that is a terminal.
     [[nodiscard]] base::Result<operations::OperationContext> operationContext() const;
+    /// For imports: percent on standard error when that is a terminal, else nothing.
+    [[nodiscard]] registry::ByteProgress byteProgress() const;
     /// --device, --threads and --call.
     [[nodiscard]] base::Result<operations::RunSettings> runSettings() const;
 

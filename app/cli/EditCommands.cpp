@@ -67,7 +67,7 @@ base::Result<Answer> importBundles(CommandContext& context) {
     }
     registry::ImportReport all;
     for (const std::string& path : context.arguments().positionals()) {
-        base::Result<registry::ImportReport> report = (*registry)->import(path, context.stop(), {});
+        base::Result<registry::ImportReport> report = (*registry)->import(path, context.stop(), context.byteProgress());
         if (!report) {
             return report.error();
         }
@@ -181,7 +181,7 @@ base::Result<Answer> openExplorer(CommandContext& context) {
             return version.error();
         }
         address = operations::versionAddress(*version);
-        words.push_back(address.get<std::string>());
+        words.push_back(registry::formatDeepLink(address.get<std::string>(), "hierarchy"));
     }
     QStringList arguments;
     for (const std::string& word : words) {

@@ -251,6 +251,8 @@ private slots:
         QTest::newRow("no such id") << QStringList{"show", "mv0000000000000000"} << 3 << "not_found";
         QTest::newRow("no such file") << QStringList{"import", "/nowhere/bundle"} << 3 << "not_found";
         QTest::newRow("no such registry") << QStringList{"search", "--registry", "/nowhere"} << 3 << "not_found";
+        QTest::newRow("registry of a later version")
+            << QStringList{"search", "--registry", "wandb:us/models"} << 9 << "unsupported";
         QTest::newRow("registry not writable")
             << QStringList{"import", "/nowhere", "--registry", "/sys/registry"} << 10 << "permission_denied";
     }
@@ -359,6 +361,15 @@ private slots:
         QCOMPARE(process.exitCode(), 130);
         const json document = json::parse(process.readAllStandardOutput().toStdString(), nullptr, false);
         QCOMPARE(document["error"]["code"].get<std::string>(), std::string("cancelled"));
+    }
+
+    void fullOutput_isAnError() {
+        QProcess process;
+        process.setStandardOutputFile(QStringLiteral("/dev/full"));
+        process.start(QString::fromStdString(programPath("modulelens").string()), {QStringLiteral("--help")});
+        QVERIFY(process.waitForFinished());
+        QCOMPARE(process.exitCode(), 10);
+        QVERIFY(process.readAllStandardError().contains("standard output"));
     }
 
     void open_needsTheExplorer() {
