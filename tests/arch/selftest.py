@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from checks import (
+    architecture_table,
     cpp_format,
     cpp_tidy,
     declared_arrows,
@@ -46,6 +47,13 @@ class Plant:
 
 
 _PLANTS = [
+    Plant(
+        "table in ARCHITECTURE.md with an arrow that the build has not",
+        architecture_table.check,
+        "ARCHITECTURE.md",
+        "| base | everything | registry | |\n",
+        r"says that base may use 'registry'",
+    ),
     Plant(
         "upward include",
         include_arrows.check,
