@@ -148,7 +148,7 @@ std::string digestOfName(const std::string& name) {
     return digest;
 }
 
-StagedFiles::StagedFiles(base::FileSystem& files, const RegistryLayout& layout, std::string purpose)
+StagedFiles::StagedFiles(base::FileSystem& files, const RegistryLayout& layout, const std::string& purpose)
     : m_files(files), m_layout(layout), m_folder(layout.temporary() / freshName(purpose)) {}
 
 StagedFiles::~StagedFiles() {

@@ -49,7 +49,7 @@ struct StagedPack {
 /// finish the taking back when the process dies. Confined to its thread.
 class StagedFiles {
 public:
-    StagedFiles(base::FileSystem& files, const RegistryLayout& layout, std::string purpose);
+    StagedFiles(base::FileSystem& files, const RegistryLayout& layout, const std::string& purpose);
     ~StagedFiles();
     StagedFiles(const StagedFiles&) = delete;
     StagedFiles& operator=(const StagedFiles&) = delete;

@@ -68,6 +68,7 @@ constexpr std::array<std::pair<std::string_view, QueryState>, 6> kStates{{
 template <class Table>
 std::vector<std::string> namesOf(const Table& table) {
     std::vector<std::string> names;
+    names.reserve(table.size());
     for (const auto& [name, value] : table) {
         names.emplace_back(name);
     }

@@ -29,16 +29,15 @@ struct SqlCondition {
 [[nodiscard]] SqlCondition sqlConditionOf(const Query& query);
 
 /// Uses of an interned name, as bits of name.uses.
-enum NameUse : int {
-    kModelName = 1,
-    kModuleName = 2,
-    kClassName = 4,
-    kTagName = 8,
-    kAliasName = 16,
-    kDeviceName = 32,
-    kDtypeName = 64,
-    kAttributeName = 128,
-    kTorchName = 256,
-};
+using NameUse = int;
+inline constexpr NameUse kModelName = 1;
+inline constexpr NameUse kModuleName = 2;
+inline constexpr NameUse kClassName = 4;
+inline constexpr NameUse kTagName = 8;
+inline constexpr NameUse kAliasName = 16;
+inline constexpr NameUse kDeviceName = 32;
+inline constexpr NameUse kDtypeName = 64;
+inline constexpr NameUse kAttributeName = 128;
+inline constexpr NameUse kTorchName = 256;
 
 }  // namespace modulelens::registry

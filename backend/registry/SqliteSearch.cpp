@@ -57,6 +57,7 @@ void requireAfter(SqlCondition& condition, SortKey key, const SearchCursor& curs
     // A name, its module and its number place a row without the rowid.
     const std::size_t used = key == SortKey::Name ? cursor.values.size() - 1 : cursor.values.size();
     std::vector<std::string> at;
+    at.reserve(used);
     for (std::size_t i = 0; i < used; ++i) {
         at.push_back(cursor.values[i] ? condition.bind(*cursor.values[i]) : "NULL");
     }

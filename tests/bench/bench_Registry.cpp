@@ -166,6 +166,7 @@ void measureSearch(const fs::path& folder, ordered_json& results) {
     for (const char* query :
          {"", "attention", "recommender-7 layers.12", "tag:baseline", "class:Block7 params>100K", "-tag:nightly is:latest"}) {
         std::vector<double> times;
+        times.reserve(kRounds);
         std::int64_t total = 0;
         for (int round = 0; round < kRounds; ++round) {
             times.push_back(
@@ -176,6 +177,7 @@ void measureSearch(const fs::path& folder, ordered_json& results) {
     }
     for (const char* field : {"model", "class", "tag"}) {
         std::vector<double> times;
+        times.reserve(kRounds);
         for (int round = 0; round < kRounds; ++round) {
             times.push_back(1e3 * secondsOf([&] { checked(registry->facet(field, "attention")); }));
         }

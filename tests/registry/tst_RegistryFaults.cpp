@@ -326,6 +326,7 @@ void RegistryFaultsTest::killedWhileCreating_canBeOpened() {
 void RegistryFaultsTest::processesAtOnce_importEachVersionOnce() {
     RegistryFixture fixture;
     std::vector<std::filesystem::path> bundles;
+    bundles.reserve(6);
     for (int i = 0; i < 6; ++i) {
         bundles.push_back(encoderBundle(static_cast<float>(i)).write(fixture.store()));
     }
@@ -396,6 +397,7 @@ void RegistryFaultsTest::threads_shareOneRegistry() {
     const auto bundle = encoderBundle(2.0F).write(fixture.store());
     std::atomic<int> failures = 0;
     std::vector<std::thread> threads;
+    threads.reserve(5);
     for (int thread = 0; thread < 4; ++thread) {
         threads.emplace_back([&, thread] {
             for (int i = 0; i < 25; ++i) {

@@ -167,6 +167,7 @@ json runDocument(const BundleBuilder& builder, const std::string& model, const s
 
 std::string writeTensors(const Contents& contents) {
     std::vector<capture::SafetensorsInput> inputs;
+    inputs.reserve(contents.tensors.size());
     for (const auto& [key, value] : contents.tensors) {
         inputs.push_back({key,
                           capture::safetensorsDtype(value.first),
