@@ -38,15 +38,13 @@ public:
     explicit ByteReader(std::span<const std::byte> bytes) : m_bytes(bytes) {}
 
     [[nodiscard]] std::uint64_t size() const { return m_bytes.size(); }
-    [[nodiscard]] bool contains(std::uint64_t offset, std::uint64_t count) const
-    {
+    [[nodiscard]] bool contains(std::uint64_t offset, std::uint64_t count) const {
         return offset <= size() && count <= size() - offset;
     }
     [[nodiscard]] std::uint16_t u16(std::uint64_t offset) const { return read<std::uint16_t>(offset); }
     [[nodiscard]] std::uint32_t u32(std::uint64_t offset) const { return read<std::uint32_t>(offset); }
     [[nodiscard]] std::uint64_t u64(std::uint64_t offset) const { return read<std::uint64_t>(offset); }
-    [[nodiscard]] std::string text(std::uint64_t offset, std::uint64_t count) const
-    {
+    [[nodiscard]] std::string text(std::uint64_t offset, std::uint64_t count) const {
         if (!contains(offset, count)) {
             return {};
         }
@@ -55,8 +53,7 @@ public:
 
 private:
     template <class Number>
-    [[nodiscard]] Number read(std::uint64_t offset) const
-    {
+    [[nodiscard]] Number read(std::uint64_t offset) const {
         if (!contains(offset, sizeof(Number))) {
             return 0;
         }
@@ -98,12 +95,9 @@ struct Extent {
 class DirectoryReader {
 public:
     DirectoryReader(std::span<const std::byte> bytes, const std::string& displayName)
-        : m_bytes(bytes), m_displayName(displayName)
-    {
-    }
+        : m_bytes(bytes), m_displayName(displayName) {}
 
-    [[nodiscard]] Result<std::map<std::string, ZipMember>> read()
-    {
+    [[nodiscard]] Result<std::map<std::string, ZipMember>> read() {
         const auto directory = findDirectory();
         if (!directory) {
             return directory.error();
@@ -138,8 +132,7 @@ public:
     }
 
     /// Requires: read() succeeded.
-    [[nodiscard]] Result<void> checkEveryByteIsExplained() const
-    {
+    [[nodiscard]] Result<void> checkEveryByteIsExplained() const {
         const auto directory = findDirectory();
         if (!directory) {
             return directory.error();
@@ -175,8 +168,7 @@ public:
 
 private:
     /// System, flags, method, time, date, comment, disk and attributes of two records of the directory are equal.
-    [[nodiscard]] bool looksLike(std::uint64_t record, std::uint64_t other) const
-    {
+    [[nodiscard]] bool looksLike(std::uint64_t record, std::uint64_t other) const {
         constexpr std::uint64_t versions = 0x00ff00ff;
         return (m_bytes.u64(record + 4) | versions) == (m_bytes.u64(other + 4) | versions) &&
                m_bytes.u16(record + 12) == m_bytes.u16(other + 12) && m_bytes.u16(record + 14) == m_bytes.u16(other + 14) &&
@@ -185,8 +177,7 @@ private:
     }
 
     /// Versions say whether numbers of 64 bits are used, and the extra fields hold such numbers and padding only.
-    [[nodiscard]] bool hasOnlyKnownFields(std::uint64_t record, const CentralEntry& entry) const
-    {
+    [[nodiscard]] bool hasOnlyKnownFields(std::uint64_t record, const CentralEntry& entry) const {
         const std::uint64_t header = entry.headerOffset;
         const std::uint64_t central = record + kCentralSize + m_bytes.u16(record + 28);
         const std::uint64_t local = header + kLocalSize + m_bytes.u16(header + 26);
@@ -205,8 +196,7 @@ private:
 
     /// Fields of zeros, and at most one with `wideBytes` bytes of 64-bit numbers, which are both the size of `sized`.
     [[nodiscard]] bool fieldsAreKnown(std::uint64_t extra, std::uint64_t size, std::uint64_t wideBytes,
-                                      const CentralEntry* sized) const
-    {
+                                      const CentralEntry* sized) const {
         const std::uint64_t end = extra + size;
         while (extra != end) {
             const std::uint64_t fieldSize = end - extra < 4 ? size : m_bytes.u16(extra + 2);
@@ -215,7 +205,8 @@ private:
             }
             const std::uint64_t content = extra + 4;
             if (m_bytes.u16(extra) == kExtraZip64) {
-                const bool hasSizes = sized == nullptr || (m_bytes.u64(content) == sized->size && m_bytes.u64(content + 8) == sized->size);
+                const bool hasSizes =
+                    sized == nullptr || (m_bytes.u64(content) == sized->size && m_bytes.u64(content + 8) == sized->size);
                 if (fieldSize != wideBytes || fieldSize == 0 || !hasSizes) {
                     return false;
                 }
@@ -229,14 +220,12 @@ private:
         return wideBytes == 0;
     }
 
-    [[nodiscard]] Error corrupt(const std::string& what) const
-    {
+    [[nodiscard]] Error corrupt(const std::string& what) const {
         return {ErrorCode::Corrupt, "the archive '" + m_displayName + "' " + what,
                 "The file is damaged or was changed; fetch or capture it again."};
     }
 
-    [[nodiscard]] Result<Directory> findDirectory() const
-    {
+    [[nodiscard]] Result<Directory> findDirectory() const {
         const auto end = findEnd();
         if (!end) {
             return corrupt("is cut or no zip: it has no end record");
@@ -258,16 +247,14 @@ private:
             directoryEnd = end64;
         }
         if (!m_bytes.contains(directory.offset, directory.sizeBytes) ||
-            directory.offset + directory.sizeBytes != directoryEnd ||
-            directory.count > directory.sizeBytes / kCentralSize) {
+            directory.offset + directory.sizeBytes != directoryEnd || directory.count > directory.sizeBytes / kCentralSize) {
             return corrupt("has an end record that points outside the file");
         }
         return directory;
     }
 
     /// Offset of the end record: the last one whose comment ends where the file ends.
-    [[nodiscard]] std::optional<std::uint64_t> findEnd() const
-    {
+    [[nodiscard]] std::optional<std::uint64_t> findEnd() const {
         const std::uint64_t size = m_bytes.size();
         for (std::uint64_t comment = 0; comment <= kMaximumComment && comment + kEndSize <= size; ++comment) {
             const std::uint64_t offset = size - kEndSize - comment;
@@ -279,8 +266,7 @@ private:
     }
 
     /// Reads the record at `position` and moves `position` behind it.
-    [[nodiscard]] Result<CentralEntry> centralEntry(std::uint64_t& position, std::uint64_t end) const
-    {
+    [[nodiscard]] Result<CentralEntry> centralEntry(std::uint64_t& position, std::uint64_t end) const {
         if (end - position < kCentralSize || m_bytes.u32(position) != kCentralSignature) {
             return corrupt("has a damaged directory");
         }
@@ -308,8 +294,7 @@ private:
     }
 
     /// Replaces the numbers that did not fit 32 bits by those of the extra field. False: they are missing.
-    [[nodiscard]] bool readZip64(CentralEntry& entry, std::uint64_t extra, std::uint64_t extraSize) const
-    {
+    [[nodiscard]] bool readZip64(CentralEntry& entry, std::uint64_t extra, std::uint64_t extraSize) const {
         std::vector<std::uint64_t*> wanted;
         for (std::uint64_t* number : {&entry.size, &entry.compressedSize, &entry.headerOffset}) {
             if (*number == kIn64) {
@@ -337,8 +322,7 @@ private:
     }
 
     /// Checks the entry and its local header, and gives the place of its data.
-    [[nodiscard]] Result<ZipMember> locate(const CentralEntry& entry, std::vector<Extent>& extents) const
-    {
+    [[nodiscard]] Result<ZipMember> locate(const CentralEntry& entry, std::vector<Extent>& extents) const {
         const bool isFolder = entry.name.ends_with('/');
         const std::string_view path = std::string_view(entry.name).substr(0, entry.name.size() - (isFolder ? 1 : 0));
         const auto name = checkRelativeName(path, m_displayName);
@@ -347,13 +331,12 @@ private:
         }
         if ((entry.flags & kFlagEncrypted) != 0 || entry.method != 0) {
             return Error{ErrorCode::Unsupported,
-                         "the archive '" + m_displayName + "' holds the compressed or encrypted member '" + entry.name +
-                             "'",
+                         "the archive '" + m_displayName + "' holds the compressed or encrypted member '" + entry.name + "'",
                          "Write the archive without compression."};
         }
         const std::uint64_t header = entry.headerOffset;
-        if (entry.size != entry.compressedSize || (isFolder && entry.size != 0) ||
-            !m_bytes.contains(header, kLocalSize) || m_bytes.u32(header) != kLocalSignature) {
+        if (entry.size != entry.compressedSize || (isFolder && entry.size != 0) || !m_bytes.contains(header, kLocalSize) ||
+            m_bytes.u32(header) != kLocalSignature) {
             return corrupt("points outside itself for the member '" + entry.name + "'");
         }
         const std::uint64_t nameSize = m_bytes.u16(header + 26);
@@ -368,8 +351,7 @@ private:
         return ZipMember{data, entry.size};
     }
 
-    [[nodiscard]] bool localHeaderAgrees(const CentralEntry& entry, std::uint64_t nameSize) const
-    {
+    [[nodiscard]] bool localHeaderAgrees(const CentralEntry& entry, std::uint64_t nameSize) const {
         const std::uint64_t header = entry.headerOffset;
         if (m_bytes.text(header + kLocalSize, nameSize) != entry.name || m_bytes.u16(header + 6) != entry.flags ||
             m_bytes.u16(header + 8) != entry.method || m_bytes.u16(header + 10) != entry.time ||
@@ -381,15 +363,11 @@ private:
         if ((entry.flags & kFlagDataDescriptor) != 0 && compressed == 0 && size == 0) {
             return true;
         }
-        const auto agrees = [](std::uint32_t local, std::uint64_t central) {
-            return local == central || local == kIn64;
-        };
-        return m_bytes.u32(header + 14) == entry.crc && agrees(compressed, entry.compressedSize) &&
-               agrees(size, entry.size);
+        const auto agrees = [](std::uint32_t local, std::uint64_t central) { return local == central || local == kIn64; };
+        return m_bytes.u32(header + 14) == entry.crc && agrees(compressed, entry.compressedSize) && agrees(size, entry.size);
     }
 
-    [[nodiscard]] static bool overlaps(std::vector<Extent>& extents)
-    {
+    [[nodiscard]] static bool overlaps(std::vector<Extent>& extents) {
         std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
         for (std::size_t i = 1; i < extents.size(); ++i) {
             if (extents[i].begin < extents[i - 1].end) {
@@ -405,8 +383,7 @@ private:
 
 }  // namespace
 
-Result<ZipReader> ZipReader::open(std::shared_ptr<const MappedFile> file, const std::string& displayName)
-{
+Result<ZipReader> ZipReader::open(std::shared_ptr<const MappedFile> file, const std::string& displayName) {
     return guarded("opening the archive '" + displayName + "'", [&]() -> Result<ZipReader> {
         auto members = DirectoryReader(file->bytes(), displayName).read();
         if (!members) {
@@ -420,14 +397,12 @@ Result<ZipReader> ZipReader::open(std::shared_ptr<const MappedFile> file, const 
     });
 }
 
-Result<void> ZipReader::checkEveryByteIsExplained() const
-{
+Result<void> ZipReader::checkEveryByteIsExplained() const {
     return guarded("checking the archive '" + m_displayName + "'",
                    [&] { return DirectoryReader(m_file->bytes(), m_displayName).checkEveryByteIsExplained(); });
 }
 
-Result<std::span<const std::byte>> ZipReader::bytes(const std::string& name) const
-{
+Result<std::span<const std::byte>> ZipReader::bytes(const std::string& name) const {
     const auto found = m_members.find(name);
     if (found == m_members.end()) {
         return Error{ErrorCode::NotFound, "the archive '" + m_displayName + "' has no member '" + name + "'", ""};

@@ -10,8 +10,7 @@ constexpr std::uint64_t kReadUpToBytes = 256 * 1024;
 
 }  // namespace
 
-base::Result<BundleFiles> BundleFiles::open(base::FileSystem& files, const std::filesystem::path& path)
-{
+base::Result<BundleFiles> BundleFiles::open(base::FileSystem& files, const std::filesystem::path& path) {
     BundleFiles bundle;
     bundle.m_files = &files;
     bundle.m_path = path;
@@ -52,8 +51,7 @@ base::Result<BundleFiles> BundleFiles::open(base::FileSystem& files, const std::
     return bundle;
 }
 
-base::Result<std::span<const std::byte>> BundleFiles::bytes(const std::string& name)
-{
+base::Result<std::span<const std::byte>> BundleFiles::bytes(const std::string& name) {
     if (m_archive) {
         return m_archive->bytes(name);
     }
@@ -77,8 +75,7 @@ base::Result<std::span<const std::byte>> BundleFiles::bytes(const std::string& n
     return content.text != nullptr ? std::as_bytes(std::span(*content.text)) : content.mapped->bytes();
 }
 
-FileExtent BundleFiles::extent(const std::string& name) const
-{
+FileExtent BundleFiles::extent(const std::string& name) const {
     if (m_archive) {
         const base::ZipMember member = m_archive->members().at(name);
         return {m_path, member.offset, member.sizeBytes};

@@ -11,8 +11,7 @@ class DigestTest : public QObject {
     Q_OBJECT
 
 private slots:
-    void sha256_givesTheStandardsExamples()
-    {
+    void sha256_givesTheStandardsExamples() {
         // FIPS 180-2, appendix B.
         QCOMPARE(base::sha256Hex(""), std::string("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"));
         QCOMPARE(base::sha256Hex("abc"), std::string("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"));
@@ -20,8 +19,7 @@ private slots:
                  std::string("248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"));
     }
 
-    void piecesInAnyCut_giveTheSame()
-    {
+    void piecesInAnyCut_giveTheSame() {
         const std::string text = "the quick brown fox jumps over the lazy dog";
         for (std::size_t cut = 0; cut <= text.size(); ++cut) {
             base::Sha256 sha;
@@ -31,13 +29,9 @@ private slots:
         }
     }
 
-    void md5_givesTheStandardsExample()
-    {
-        QCOMPARE(base::md5Hex("abc"), std::string("900150983cd24fb0d6963f7d28e17f72"));
-    }
+    void md5_givesTheStandardsExample() { QCOMPARE(base::md5Hex("abc"), std::string("900150983cd24fb0d6963f7d28e17f72")); }
 
-    void lowerHex_isToldFromAnythingElse()
-    {
+    void lowerHex_isToldFromAnythingElse() {
         QVERIFY(base::isLowerHex("0af9", 4));
         for (const char* text : {"0AF9", "0af", "0af9f", "0ag9", "0af ", ""}) {
             QVERIFY(!base::isLowerHex(text, 4));

@@ -7,22 +7,20 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include <sys/stat.h>
 #include <cerrno>
 #include <fstream>
-#include <sys/stat.h>
 
 using namespace modulelens;
 using base::ErrorCode;
 
 namespace {
 
-std::span<const std::byte> bytesOf(std::string_view text)
-{
+std::span<const std::byte> bytesOf(std::string_view text) {
     return std::as_bytes(std::span(text));
 }
 
-std::string textOf(std::span<const std::byte> bytes)
-{
+std::string textOf(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -35,8 +33,7 @@ class FileSystemTest : public QObject {
     std::filesystem::path m_folder;
     base::FileSystem& m_files = base::realFileSystem();
 
-    base::Result<void> write(base::FileSystem& files, const std::filesystem::path& path, std::string_view text)
-    {
+    base::Result<void> write(base::FileSystem& files, const std::filesystem::path& path, std::string_view text) {
         auto file = files.create(path);
         if (!file) {
             return file.error();
@@ -51,60 +48,53 @@ class FileSystemTest : public QObject {
     }
 
 private slots:
-    void init()
-    {
+    void init() {
         m_temporary = std::make_unique<QTemporaryDir>();
         m_folder = m_temporary->path().toStdString();
     }
 
-    void writtenFile_isReadAndMapped()
-    {
+    void writtenFile_isReadAndMapped() {
         QVERIFY(write(m_files, m_folder / "a", "hello"));
         QCOMPARE(m_files.read(m_folder / "a", 5).value(), std::string("hello"));
         QCOMPARE(textOf((*m_files.map(m_folder / "a"))->bytes()), std::string("hello"));
         QCOMPARE(m_files.sizeBytes(m_folder / "a").value(), std::uint64_t{5});
     }
 
-    void emptyFile_mapsToNoBytes()
-    {
+    void emptyFile_mapsToNoBytes() {
         QVERIFY(write(m_files, m_folder / "a", ""));
         QVERIFY((*m_files.map(m_folder / "a"))->bytes().empty());
     }
 
-    void mappedFile_outlivesItsName()
-    {
+    void mappedFile_outlivesItsName() {
         QVERIFY(write(m_files, m_folder / "a", "hello"));
         const auto mapped = m_files.map(m_folder / "a");
         QVERIFY(m_files.remove(m_folder / "a"));
         QCOMPARE(textOf((*mapped)->bytes()), std::string("hello"));
     }
 
-    void existingFile_isNotReplaced()
-    {
+    void existingFile_isNotReplaced() {
         QVERIFY(write(m_files, m_folder / "a", "hello"));
         QVERIFY(m_files.create(m_folder / "a").error().code == ErrorCode::AlreadyExists);
         QCOMPARE(m_files.read(m_folder / "a", 9).value(), std::string("hello"));
     }
 
-    void readBeyondTheLimit_isRefused()
-    {
+    void readBeyondTheLimit_isRefused() {
         QVERIFY(write(m_files, m_folder / "a", "hello"));
         QVERIFY(m_files.read(m_folder / "a", 4).error().code == ErrorCode::InvalidArgument);
     }
 
-    void missingFiles_areNotFoundWithTheirPath()
-    {
-        for (const base::Error& error : {m_files.read(m_folder / "x", 1).error(), m_files.map(m_folder / "x").error(),
-                                         m_files.rename(m_folder / "x", m_folder / "y").error(), m_files.sizeBytes(m_folder / "x").error(),
-                                         m_files.listFiles(m_folder / "x").error(), m_files.create(m_folder / "x" / "y").error()}) {
+    void missingFiles_areNotFoundWithTheirPath() {
+        for (const base::Error& error :
+             {m_files.read(m_folder / "x", 1).error(), m_files.map(m_folder / "x").error(),
+              m_files.rename(m_folder / "x", m_folder / "y").error(), m_files.sizeBytes(m_folder / "x").error(),
+              m_files.listFiles(m_folder / "x").error(), m_files.create(m_folder / "x" / "y").error()}) {
             QVERIFY2(error.code == ErrorCode::NotFound, error.text().c_str());
             QVERIFY2(error.message.find("/x") != std::string::npos, error.message.c_str());
         }
         QVERIFY(m_files.remove(m_folder / "x"));
     }
 
-    void foldersAndPipes_areNoFiles()
-    {
+    void foldersAndPipes_areNoFiles() {
         QVERIFY(m_files.read(m_folder, 1).error().code == ErrorCode::InvalidArgument);
         QVERIFY(m_files.map(m_folder).error().code == ErrorCode::InvalidArgument);
         QVERIFY(m_files.sizeBytes(m_folder).error().code == ErrorCode::InvalidArgument);
@@ -113,8 +103,7 @@ private slots:
         QVERIFY(m_files.listFiles(m_folder).error().code == ErrorCode::InvalidArgument);
     }
 
-    void list_isSortedAndRelative()
-    {
+    void list_isSortedAndRelative() {
         QVERIFY(m_files.createDirectories(m_folder / "b" / "c"));
         QVERIFY(m_files.createDirectories(m_folder / "b" / "c"));
         QVERIFY(write(m_files, m_folder / "b" / "c" / "z", ""));
@@ -125,8 +114,7 @@ private slots:
         QCOMPARE(m_files.listFiles(m_folder).value(), std::vector<std::string>{"a"});
     }
 
-    void symbolicLink_isRefusedInAList()
-    {
+    void symbolicLink_isRefusedInAList() {
         std::filesystem::create_symlink("/etc/passwd", m_folder / "link");
         const auto names = m_files.listFiles(m_folder);
         QVERIFY(!names);
@@ -137,15 +125,13 @@ private slots:
         QVERIFY(!m_files.listFiles(m_folder));
     }
 
-    void folderInPlaceOfAFile_isRefused()
-    {
+    void folderInPlaceOfAFile_isRefused() {
         QVERIFY(write(m_files, m_folder / "a", ""));
         QVERIFY(!m_files.createDirectories(m_folder / "a"));
         QVERIFY(!m_files.createDirectories(m_folder / "a" / "b"));
     }
 
-    void errno_isMappedToWhatACallerCanDo()
-    {
+    void errno_isMappedToWhatACallerCanDo() {
         QVERIFY(base::errorFromErrno(ENOSPC, "write", "/x").code == ErrorCode::StorageFull);
         QVERIFY(base::errorFromErrno(EDQUOT, "write", "/x").code == ErrorCode::StorageFull);
         QVERIFY(base::errorFromErrno(EROFS, "write", "/x").code == ErrorCode::PermissionDenied);
@@ -158,8 +144,7 @@ private slots:
         QVERIFY(!error.fix.empty());
     }
 
-    void slice_keepsToItsRange()
-    {
+    void slice_keepsToItsRange() {
         QVERIFY(write(m_files, m_folder / "a", "hello world"));
         const auto file = m_files.map(m_folder / "a").value();
         QCOMPARE(textOf((*base::sliceOf(file, 6, 5))->bytes()), std::string("world"));
@@ -169,8 +154,7 @@ private slots:
         }
     }
 
-    void faultyFileSystem_failsWhereItIsTold()
-    {
+    void faultyFileSystem_failsWhereItIsTold() {
         test::FaultyFileSystem files;
         files.failFrom(test::FileOperation::Append, 0, EIO);
         QVERIFY(write(files, m_folder / "a", "x").error().code == ErrorCode::Internal);
@@ -182,8 +166,7 @@ private slots:
         QCOMPARE(files.read(m_folder / "c", 9).value(), std::string("hel"));
     }
 
-    void faultyFileSystem_forgetsWhatWasNotSynced()
-    {
+    void faultyFileSystem_forgetsWhatWasNotSynced() {
         test::FaultyFileSystem files;
         QVERIFY(write(files, m_folder / "kept", "hello"));
         files.loseSyncs();

@@ -16,17 +16,16 @@ class GuardedTest : public QObject {
     Q_OBJECT
 
 private slots:
-    void value_passesThrough()
-    {
+    void value_passesThrough() {
         QCOMPARE(base::guarded("w", [] { return 3; }).value(), 3);
         QCOMPARE(base::guarded("w", [] { return base::Result<int>(4); }).value(), 4);
         QVERIFY(base::guarded("w", [] {}));
-        const auto failed = base::guarded("w", []() -> base::Result<int> { return base::Error{ErrorCode::NotFound, "gone", ""}; });
+        const auto failed =
+            base::guarded("w", []() -> base::Result<int> { return base::Error{ErrorCode::NotFound, "gone", ""}; });
         QVERIFY(failed.error().code == ErrorCode::NotFound);
     }
 
-    void exceptions_becomeErrorsWithTheirPlace()
-    {
+    void exceptions_becomeErrorsWithTheirPlace() {
         const auto plain = base::guarded("reading x", []() -> int { throw std::runtime_error("broken"); });
         QVERIFY(plain.error().code == ErrorCode::Internal);
         QCOMPARE(plain.error().message, std::string("reading x: broken"));
@@ -36,15 +35,13 @@ private slots:
         QVERIFY(file.error().code == ErrorCode::NotFound);
     }
 
-    void errorText_joinsMessageAndFix()
-    {
+    void errorText_joinsMessageAndFix() {
         const base::Error error{ErrorCode::Corrupt, "a.mlens is cut", "Fetch it again."};
         QCOMPARE(error.text(), std::string("a.mlens is cut. Fetch it again."));
         QCOMPARE(error.within("importing").message, std::string("importing: a.mlens is cut"));
     }
 
-    void errorNames_areAllDifferent()
-    {
+    void errorNames_areAllDifferent() {
         std::set<std::string_view> names;
         for (int i = 0; i <= static_cast<int>(ErrorCode::Internal); ++i) {
             names.insert(base::errorCodeName(static_cast<ErrorCode>(i)));

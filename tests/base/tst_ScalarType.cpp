@@ -11,8 +11,7 @@ class ScalarTypeTest : public QObject {
     Q_OBJECT
 
 private slots:
-    void names_leadBackToTheirType()
-    {
+    void names_leadBackToTheirType() {
         for (int i = 0; i <= static_cast<int>(ScalarType::Bits16); ++i) {
             const auto type = static_cast<ScalarType>(i);
             QVERIFY(scalarTypeFromName(scalarTypeName(type)) == type);
@@ -21,8 +20,7 @@ private slots:
         QVERIFY(!scalarTypeFromName(""));
     }
 
-    void sizes_arePyTorchs()
-    {
+    void sizes_arePyTorchs() {
         // torch.empty(1, dtype=...).element_size()
         QCOMPARE(elementSizeBytes(ScalarType::BFloat16), 2U);
         QCOMPARE(elementSizeBytes(ScalarType::Complex128), 16U);

@@ -16,20 +16,19 @@ using test::ZipEntry;
 
 namespace {
 
-base::Result<base::ZipReader> open(std::string_view file)
-{
+base::Result<base::ZipReader> open(std::string_view file) {
     return base::ZipReader::open(test::memoryFile(file), "a.zip");
 }
 
-const std::vector<ZipEntry> kEntries{{"a.txt", "alpha"}, {"folder/", ""}, {"folder/b.bin", std::string("\0\1", 2)}, {"empty", ""}};
+const std::vector<ZipEntry> kEntries{
+    {"a.txt", "alpha"}, {"folder/", ""}, {"folder/b.bin", std::string("\0\1", 2)}, {"empty", ""}};
 
 } // namespace
 
 class ZipReaderTest : public QObject {
     Q_OBJECT
 
-    void refuses(const std::string& file, ErrorCode code, const char* part)
-    {
+    void refuses(const std::string& file, ErrorCode code, const char* part) {
         const auto zip = open(file);
         QVERIFY2(!zip, part);
         QVERIFY2(zip.error().code == code, zip.error().text().c_str());
@@ -37,14 +36,12 @@ class ZipReaderTest : public QObject {
     }
 
 private slots:
-    void members_lieWhereTheReaderSays_data()
-    {
+    void members_lieWhereTheReaderSays_data() {
         QTest::addColumn<bool>("zip64");
         QTest::newRow("32-bit") << false;
         QTest::newRow("64-bit") << true;
     }
-    void members_lieWhereTheReaderSays()
-    {
+    void members_lieWhereTheReaderSays() {
         QFETCH(bool, zip64);
         const std::string file = makeZip(kEntries, zip64);
         const auto zip = open(file);
@@ -62,17 +59,16 @@ private slots:
 
     void emptyArchive_hasNoMembers() { QVERIFY(open(makeZip({}))->members().empty()); }
 
-    void archiveComment_isSkipped()
-    {
+    void archiveComment_isSkipped() {
         std::string file = makeZip(kEntries);
         file[file.size() - 2] = 5;
         QVERIFY(open(file + "hello"));
     }
 
-    void hostileNames_areCorrupt()
-    {
-        for (const std::string& name : {std::string("../x"), std::string("a/../../x"), std::string("/etc/passwd"), std::string("a//b"),
-                                        std::string("a\\b"), std::string("a\0b", 3), std::string("./a"), std::string(2000, 'x'), std::string("a\nb")}) {
+    void hostileNames_areCorrupt() {
+        for (const std::string& name :
+             {std::string("../x"), std::string("a/../../x"), std::string("/etc/passwd"), std::string("a//b"),
+              std::string("a\\b"), std::string("a\0b", 3), std::string("./a"), std::string(2000, 'x'), std::string("a\nb")}) {
             refuses(makeZip({{name, "x"}}), ErrorCode::Corrupt, "names the file");
         }
         refuses(makeZip({{"", "x"}}), ErrorCode::Corrupt, "names the file");
@@ -81,25 +77,24 @@ private slots:
 
     void nameThatStandsTwice_isCorrupt() { refuses(makeZip({{"a", "1"}, {"a", "2"}}), ErrorCode::Corrupt, "twice"); }
 
-    void compressedOrEncryptedMember_isUnsupported()
-    {
+    void compressedOrEncryptedMember_isUnsupported() {
         refuses(makeZip({{"a", "1", 8}}), ErrorCode::Unsupported, "compressed or encrypted");
         refuses(makeZip({{"a", "1", 0, 1}}), ErrorCode::Unsupported, "compressed or encrypted");
     }
 
-    void localHeaderOfAnotherName_isCorrupt() { refuses(makeZip({{"a", "1", 0, 0, "b"}}), ErrorCode::Corrupt, "two different ways"); }
+    void localHeaderOfAnotherName_isCorrupt() {
+        refuses(makeZip({{"a", "1", 0, 0, "b"}}), ErrorCode::Corrupt, "two different ways");
+    }
 
     void folderWithContent_isCorrupt() { refuses(makeZip({{"a/", "1"}}), ErrorCode::Corrupt, "outside itself"); }
 
-    void noArchive_isCorrupt()
-    {
+    void noArchive_isCorrupt() {
         refuses("", ErrorCode::Corrupt, "no end record");
         refuses("hello", ErrorCode::Corrupt, "no end record");
         refuses(std::string(100'000, 'x'), ErrorCode::Corrupt, "no end record");
     }
 
-    void wrongDirectory_isCorrupt()
-    {
+    void wrongDirectory_isCorrupt() {
         const std::string good = makeZip({{"a", "1"}});
         const std::size_t end = good.size() - 22;
         const auto changed = [&](std::size_t offset, char value) {
@@ -118,8 +113,7 @@ private slots:
         refuses(two, ErrorCode::Corrupt, "differ");
     }
 
-    void overlappingMembers_areCorrupt()
-    {
+    void overlappingMembers_areCorrupt() {
         std::string file = makeZip({{"a", "1"}, {"a", "2"}});
         // The second record of the directory gets the offset of the first member: same name, same data.
         const std::size_t second = file.rfind(std::string("PK\1\2", 4));
@@ -132,8 +126,7 @@ private slots:
         refuses(nested, ErrorCode::Corrupt, "overlap");
     }
 
-    void hugeNumbers_areCorrupt()
-    {
+    void hugeNumbers_areCorrupt() {
         std::string file = makeZip({{"a", "1"}}, true);
         const std::size_t record = file.find(std::string("PK\1\2", 4));
         for (const std::size_t field : {std::size_t{51}, std::size_t{59}, std::size_t{67}}) {
@@ -143,8 +136,7 @@ private slots:
         }
     }
 
-    void cutArchive_isCorruptAtEveryLength()
-    {
+    void cutArchive_isCorruptAtEveryLength() {
         for (const bool zip64 : {false, true}) {
             const std::string whole = makeZip(kEntries, zip64);
             for (std::size_t size = 0; size < whole.size(); ++size) {
@@ -154,8 +146,7 @@ private slots:
         }
     }
 
-    void damagedArchive_neverCrashes()
-    {
+    void damagedArchive_neverCrashes() {
         std::mt19937 random(1);
         for (int round = 0; round < 20000; ++round) {
             std::string damaged = makeZip(kEntries, round % 2 == 0);
@@ -174,8 +165,7 @@ private slots:
         }
     }
 
-    void bytesThatNothingExplains_areFound()
-    {
+    void bytesThatNothingExplains_areFound() {
         const std::vector<ZipEntry> plain{{"a", "1"}, {"b", "2"}};
         QVERIFY(open(makeZip(plain))->checkEveryByteIsExplained());
         std::string attributes = makeZip(plain);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The ModuleLens authors
 // SPDX-License-Identifier: MIT
-#include "backend/capture/Bundle.h"
 #include "backend/base/Digest.h"
+#include "backend/capture/Bundle.h"
 #include "tests/capture/TinyBundle.h"
 #include "tests/support/MemoryFileSystem.h"
 #include "tests/support/TestMain.h"
@@ -25,8 +25,7 @@ namespace {
 const std::filesystem::path kFolder = "/bundle";
 
 /// Opens and verifies: what an import does before it believes anything.
-base::Result<void> check(test::MemoryFileSystem& files)
-{
+base::Result<void> check(test::MemoryFileSystem& files) {
     auto bundle = capture::Bundle::open(files, kFolder);
     if (!bundle) {
         return bundle.error();
@@ -34,15 +33,13 @@ base::Result<void> check(test::MemoryFileSystem& files)
     return (*bundle)->verify({}, {});
 }
 
-base::Result<void> check(const test::TinyBundle& tiny)
-{
+base::Result<void> check(const test::TinyBundle& tiny) {
     test::MemoryFileSystem files(kFolder);
     files.files = tiny.files();
     return check(files);
 }
 
-std::filesystem::path goldenFolder()
-{
+std::filesystem::path goldenFolder() {
     const auto found = capture::findBundles(base::realFileSystem(), test::dataPath("capture/v1"));
     return found ? found->front() : std::filesystem::path();
 }
@@ -54,8 +51,7 @@ using TinyBundleMember = test::TinyBundle::Edit test::TinyBundle::*;
 class BundleTest : public QObject {
     Q_OBJECT
 
-    void refuses(const test::TinyBundle& tiny, ErrorCode code, const char* part)
-    {
+    void refuses(const test::TinyBundle& tiny, ErrorCode code, const char* part) {
         const auto result = check(tiny);
         QVERIFY2(!result, part);
         QVERIFY2(result.error().code == code, result.error().text().c_str());
@@ -63,8 +59,7 @@ class BundleTest : public QObject {
     }
 
     /// Every file cut at every length: no prefix may pass.
-    void cutsEverywhere(const std::map<std::string, std::string>& whole, std::size_t step)
-    {
+    void cutsEverywhere(const std::map<std::string, std::string>& whole, std::size_t step) {
         test::MemoryFileSystem files(kFolder);
         files.files = whole;
         for (const auto& [name, text] : whole) {
@@ -80,8 +75,7 @@ class BundleTest : public QObject {
     }
 
     /// Every byte changed: no change may pass.
-    void flipsEverywhere(const std::map<std::string, std::string>& whole, std::size_t step)
-    {
+    void flipsEverywhere(const std::map<std::string, std::string>& whole, std::size_t step) {
         test::MemoryFileSystem files(kFolder);
         files.files = whole;
         for (const auto& [name, text] : whole) {
@@ -99,8 +93,7 @@ class BundleTest : public QObject {
     }
 
 private slots:
-    void tinyBundle_isReadWhole()
-    {
+    void tinyBundle_isReadWhole() {
         test::MemoryFileSystem files(kFolder);
         files.files = test::TinyBundle{}.files();
         auto opened = capture::Bundle::open(files, kFolder);
@@ -132,8 +125,7 @@ private slots:
         QVERIFY(bundle.verify({}, {}));
     }
 
-    void goldenBundle_isReadForEver()
-    {
+    void goldenBundle_isReadForEver() {
         auto opened = capture::Bundle::open(base::realFileSystem(), goldenFolder());
         QVERIFY2(opened, opened ? "" : opened.error().text().c_str());
         capture::Bundle& bundle = **opened;
@@ -153,9 +145,8 @@ private slots:
         QVERIFY(call.cpuGeneratorState.has_value());
         QVERIFY(call.stateAfter.contains("norm.running_mean"));
         // An input expanded from [1, 4] to [3, 4] is stored once.
-        const auto bias = std::find_if(call.inputs.begin(), call.inputs.end(), [](const capture::LocatedTensor& tensor) {
-            return tensor.pointer.ends_with("/bias");
-        });
+        const auto bias = std::find_if(call.inputs.begin(), call.inputs.end(),
+                                       [](const capture::LocatedTensor& tensor) { return tensor.pointer.ends_with("/bias"); });
         QVERIFY(bias != call.inputs.end());
         QCOMPARE(bias->tensor.shape, (std::vector<std::int64_t>{3, 4}));
         QCOMPARE(bias->tensor.storedShape, (std::vector<std::int64_t>{1, 4}));
@@ -170,8 +161,7 @@ private slots:
         QCOMPARE(shared->parameterBytes, 4 * (16 + 4));
     }
 
-    void archive_givesTheSameAsTheFolder()
-    {
+    void archive_givesTheSameAsTheFolder() {
         const auto members = test::TinyBundle{}.files();
         std::vector<test::ZipEntry> entries;
         for (const auto& [name, text] : members) {
@@ -195,8 +185,7 @@ private slots:
 
     void changedGoldenBundle_isRefused() { flipsEverywhere(test::MemoryFileSystem::load(goldenFolder()), 997); }
 
-    void cutArchive_isCorruptAtEveryLength()
-    {
+    void cutArchive_isCorruptAtEveryLength() {
         std::vector<test::ZipEntry> entries;
         for (const auto& [name, text] : test::TinyBundle{}.files()) {
             entries.push_back({name, text});
@@ -211,8 +200,7 @@ private slots:
         }
     }
 
-    void changedArchive_isRefusedAtEveryByte()
-    {
+    void changedArchive_isRefusedAtEveryByte() {
         std::vector<test::ZipEntry> entries;
         for (const auto& [name, text] : test::TinyBundle{}.files()) {
             entries.push_back({name, text});
@@ -228,15 +216,15 @@ private slots:
     }
 
     /// The tracer's own packing, as it is and with 64-bit sizes, which it uses for large members.
-    void packedBundleOfTheTracer_isReadAndRefusedWhenChanged()
-    {
+    void packedBundleOfTheTracer_isReadAndRefusedWhenChanged() {
         const std::filesystem::path python = test::pythonPath();
         if (python.empty()) {
             QSKIP("no Python in this build, or not started by ctest");
         }
         const QTemporaryDir temporary;
         QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
-        environment.insert(QStringLiteral("PYTHONPATH"), QString::fromStdString((test::sourceFolder() / "backend/python").string()));
+        environment.insert(QStringLiteral("PYTHONPATH"),
+                           QString::fromStdString((test::sourceFolder() / "backend/python").string()));
         QProcess process;
         process.setProcessEnvironment(environment);
         process.start(QString::fromStdString(python.string()),
@@ -265,8 +253,7 @@ private slots:
         }
     }
 
-    void missingBundle_isNotFound()
-    {
+    void missingBundle_isNotFound() {
         test::MemoryFileSystem files(kFolder);
         files.files = {{"other.txt", "x"}};
         QVERIFY(check(files).error().code == ErrorCode::NotFound);
@@ -274,8 +261,7 @@ private slots:
         QVERIFY(capture::findBundles(base::realFileSystem(), "/no/such/folder").error().code == ErrorCode::NotFound);
     }
 
-    void fileThatTheIndexDoesNotName_isCorrupt()
-    {
+    void fileThatTheIndexDoesNotName_isCorrupt() {
         test::MemoryFileSystem files(kFolder);
         files.files = test::TinyBundle{}.files();
         files.files["nodes/extra.json"] = "{}";
@@ -285,8 +271,7 @@ private slots:
         QVERIFY(check(files).error().message.find("lacks its file") != std::string::npos);
     }
 
-    void newerVersions_areUnsupported()
-    {
+    void newerVersions_areUnsupported() {
         const auto newer = [](json& document) { document["schema_version"] = 2; };
         refuses({.editIndex = newer}, ErrorCode::Unsupported, "schema version 2");
         refuses({.editVersion = newer}, ErrorCode::Unsupported, "schema version 2");
@@ -294,110 +279,130 @@ private slots:
         refuses({.editRun = newer}, ErrorCode::Unsupported, "schema version 2");
     }
 
-    void unknownKeys_areIgnored()
-    {
+    void unknownKeys_areIgnored() {
         const auto more = [](json& document) { document["later"] = {1, 2}; };
         QVERIFY(check({.editNode = more, .editVersion = more, .editRun = more, .editIndex = more}));
     }
 
-    void nameThatLeavesTheFolder_isCorrupt()
-    {
-        for (const char* name : {"../0.json", "runs/../../x", "/etc/passwd", "runs//0.json", "", "runs\\0.json", "./0.json", "runs/"}) {
+    void nameThatLeavesTheFolder_isCorrupt() {
+        for (const char* name :
+             {"../0.json", "runs/../../x", "/etc/passwd", "runs//0.json", "", "runs\\0.json", "./0.json", "runs/"}) {
             refuses({.editIndex = [&](json& index) { index["runs"][0]["file"] = name; }}, ErrorCode::Corrupt, "names the file");
         }
-        refuses({.editIndex = [&](json& index) { index["runs"][0]["file"] = std::string("a\0b", 3); }}, ErrorCode::Corrupt, "names the file");
+        refuses({.editIndex = [&](json& index) { index["runs"][0]["file"] = std::string("a\0b", 3); }}, ErrorCode::Corrupt,
+                "names the file");
     }
 
-    void nameThatStandsTwice_isCorrupt()
-    {
-        refuses({.editIndex = [](json& index) { index["sources"].push_back(index["sources"][0]); }}, ErrorCode::Corrupt, "twice");
+    void nameThatStandsTwice_isCorrupt() {
+        refuses({.editIndex = [](json& index) { index["sources"].push_back(index["sources"][0]); }}, ErrorCode::Corrupt,
+                "twice");
         refuses({.editIndex = [](json& index) { index["runs"][0]["file"] = "bundle.sha256"; }}, ErrorCode::Corrupt, "twice");
     }
 
-    void wrongDigestOrSize_isCorrupt()
-    {
-        refuses({.editIndex = [](json& index) { index["runs"][0]["sha256"] = std::string(64, 'a'); }}, ErrorCode::Corrupt, "match its digest");
+    void wrongDigestOrSize_isCorrupt() {
+        refuses({.editIndex = [](json& index) { index["runs"][0]["sha256"] = std::string(64, 'a'); }}, ErrorCode::Corrupt,
+                "match its digest");
         refuses({.editIndex = [](json& index) { index["nodes"][0]["size"] = 3; }}, ErrorCode::Corrupt, "bytes instead of 3");
         refuses({.editIndex = [](json& index) { index["nodes"][0]["size"] = -3; }}, ErrorCode::Corrupt, "negative");
         refuses({.editIndex = [](json& index) { index["nodes"][0]["digest"] = "ABC"; }}, ErrorCode::Corrupt, "no sha256");
-        refuses({.editIndex = [](json& index) { index["versions"][0]["collection"] = std::string(32, 'a'); }}, ErrorCode::Corrupt, "collection");
-        refuses({.editIndex = [](json& index) { index["versions"][0]["class"] = "pkg:Other"; }}, ErrorCode::Corrupt, "another module");
+        refuses({.editIndex = [](json& index) { index["versions"][0]["collection"] = std::string(32, 'a'); }},
+                ErrorCode::Corrupt, "collection");
+        refuses({.editIndex = [](json& index) { index["versions"][0]["class"] = "pkg:Other"; }}, ErrorCode::Corrupt,
+                "another module");
         refuses({.editIndex = [](json& index) { index["versions"][0]["run"] = 1; }}, ErrorCode::Corrupt, "no run");
     }
 
-    void referencesThatLeadNowhere_areCorrupt()
-    {
+    void referencesThatLeadNowhere_areCorrupt() {
         const std::string nowhere(64, 'b');
         refuses({.editNode = [&](json& node) { node["children"]["x"] = nowhere; }}, ErrorCode::Corrupt, "node");
         refuses({.editNode = [&](json& node) { node["source"] = nowhere; }}, ErrorCode::Corrupt, "source");
-        refuses({.editNode = [&](json& node) { node["buffers"]["b"] = {{"dtype", "float32"}, {"shape", {1}}, {"ref", nowhere}}; }},
-                ErrorCode::Corrupt, "tensor");
+        refuses(
+            {.editNode = [&](json& node) { node["buffers"]["b"] = {{"dtype", "float32"}, {"shape", {1}}, {"ref", nowhere}}; }},
+            ErrorCode::Corrupt, "tensor");
         refuses({.editVersion = [&](json& version) { version["state"]["node"] = nowhere; }}, ErrorCode::Corrupt, "node");
-        refuses({.editVersion = [&](json& version) { version["calls"][0]["program"] = nowhere; }}, ErrorCode::Corrupt, "program");
-        refuses({.editVersion = [&](json& version) { version["state"]["programs"][0]["call"] = 7; }}, ErrorCode::Corrupt, "call that is not there");
-        refuses({.editVersion = [&](json& version) { version["calls"][0]["output"]["ref"] = nowhere; }}, ErrorCode::Corrupt, "tensor");
-        refuses({.editVersion = [&](json& version) {
-                    version["calls"][0]["output"] = {{"$t", "numpy"}, {"v", {{"dtype", "float32"}, {"shape", {1}}, {"ref", nowhere}}}};
-                }}, ErrorCode::Corrupt, "tensor");
-        refuses({.editVersion = [&](json& version) {
-                    version["calls"][0]["output"] = {{"$t", "sparse"}, {"parts", {{"indices", {{"dtype", "int64"}, {"shape", {1}}, {"ref", nowhere}}}}}};
-                }}, ErrorCode::Corrupt, "tensor");
+        refuses({.editVersion = [&](json& version) { version["calls"][0]["program"] = nowhere; }}, ErrorCode::Corrupt,
+                "program");
+        refuses({.editVersion = [&](json& version) { version["state"]["programs"][0]["call"] = 7; }}, ErrorCode::Corrupt,
+                "call that is not there");
+        refuses({.editVersion = [&](json& version) { version["calls"][0]["output"]["ref"] = nowhere; }}, ErrorCode::Corrupt,
+                "tensor");
+        refuses({.editVersion =
+                     [&](json& version) {
+                         version["calls"][0]["output"] = {{"$t", "numpy"},
+                                                          {"v", {{"dtype", "float32"}, {"shape", {1}}, {"ref", nowhere}}}};
+                     }},
+                ErrorCode::Corrupt, "tensor");
+        refuses({.editVersion =
+                     [&](json& version) {
+                         version["calls"][0]["output"] = {
+                             {"$t", "sparse"},
+                             {"parts", {{"indices", {{"dtype", "int64"}, {"shape", {1}}, {"ref", nowhere}}}}}};
+                     }},
+                ErrorCode::Corrupt, "tensor");
         refuses({.editRun = [&](json& run) { run["calls"][0]["version"] = nowhere; }}, ErrorCode::Corrupt, "version");
         refuses({.editRun = [&](json& run) { run["calls"][0]["version_call"] = 1; }}, ErrorCode::Corrupt, "call");
     }
 
-    void tensorDescribedDifferently_isCorrupt()
-    {
-        refuses({.editVersion = [](json& version) { version["calls"][0]["output"]["dtype"] = "int32"; }}, ErrorCode::Corrupt, "another way");
-        refuses({.editVersion = [](json& version) { version["calls"][0]["output"]["shape"] = {1, 2}; }}, ErrorCode::Corrupt, "another way");
+    void tensorDescribedDifferently_isCorrupt() {
+        refuses({.editVersion = [](json& version) { version["calls"][0]["output"]["dtype"] = "int32"; }}, ErrorCode::Corrupt,
+                "another way");
+        refuses({.editVersion = [](json& version) { version["calls"][0]["output"]["shape"] = {1, 2}; }}, ErrorCode::Corrupt,
+                "another way");
     }
 
-    void tensorWithAnotherContent_isCorrupt()
-    {
-        refuses({.editTensors = [](std::string& tensors) { tensors.back() = 'x'; }}, ErrorCode::Corrupt, "does not match its digest");
+    void tensorWithAnotherContent_isCorrupt() {
+        refuses({.editTensors = [](std::string& tensors) { tensors.back() = 'x'; }}, ErrorCode::Corrupt,
+                "does not match its digest");
     }
 
-    void tensorKeysOtherThanListed_areCorrupt()
-    {
-        refuses({.editIndex = [](json& index) { index["tensors"][0]["keys"].push_back(std::string(64, 'c')); }}, ErrorCode::Corrupt, "lacks a tensor");
-        refuses({.editIndex = [](json& index) { index["tensors"][0]["keys"] = json::array(); }}, ErrorCode::Corrupt, "does not list");
+    void tensorKeysOtherThanListed_areCorrupt() {
+        refuses({.editIndex = [](json& index) { index["tensors"][0]["keys"].push_back(std::string(64, 'c')); }},
+                ErrorCode::Corrupt, "lacks a tensor");
+        refuses({.editIndex = [](json& index) { index["tensors"][0]["keys"] = json::array(); }}, ErrorCode::Corrupt,
+                "does not list");
     }
 
-    void pickledProgram_isUnsupported()
-    {
-        refuses({.editProgram = [](std::string& program) { program = test::makeZip({{"p/data/sample_inputs/model.pt", "pickle"}}); }},
+    void pickledProgram_isUnsupported() {
+        refuses({.editProgram =
+                     [](std::string& program) { program = test::makeZip({{"p/data/sample_inputs/model.pt", "pickle"}}); }},
                 ErrorCode::Unsupported, "pickle");
-        refuses({.editProgram = [](std::string& program) {
-                    program = test::makeZip({{"p/data/weights/model_weights_config.json", R"({"config": {"w": {"use_pickle" : true}}})"}});
-                }}, ErrorCode::Unsupported, "pickle");
+        refuses({.editProgram =
+                     [](std::string& program) {
+                         program = test::makeZip(
+                             {{"p/data/weights/model_weights_config.json", R"({"config": {"w": {"use_pickle" : true}}})"}});
+                     }},
+                ErrorCode::Unsupported, "pickle");
         refuses({.editProgram = [](std::string& program) { program = "no zip"; }}, ErrorCode::Corrupt, "no zip");
     }
 
-    void malformedDocuments_areCorruptAndName()
-    {
-        refuses({.editVersion = [](json& version) { version["calls"][0].erase("args"); }}, ErrorCode::Corrupt, "calls[0]' has no key 'args'");
+    void malformedDocuments_areCorruptAndName() {
+        refuses({.editVersion = [](json& version) { version["calls"][0].erase("args"); }}, ErrorCode::Corrupt,
+                "calls[0]' has no key 'args'");
         refuses({.editVersion = [](json& version) { version["module"] = 3; }}, ErrorCode::Corrupt, "module' is no text");
-        refuses({.editVersion = [](json& version) { version["calls"][0]["args"] = json::object(); }}, ErrorCode::Corrupt, "args' is no list");
+        refuses({.editVersion = [](json& version) { version["calls"][0]["args"] = json::object(); }}, ErrorCode::Corrupt,
+                "args' is no list");
         refuses({.editVersion = [](json& version) { version["schema"] = "modulelens.node"; }}, ErrorCode::Corrupt, "schema");
-        refuses({.editVersion = [](json& version) { version["collection"] = std::string(32, '0'); }}, ErrorCode::Corrupt, "collection");
+        refuses({.editVersion = [](json& version) { version["collection"] = std::string(32, '0'); }}, ErrorCode::Corrupt,
+                "collection");
         refuses({.editRun = [](json& run) { run["calls"][0]["parent"] = 0; }}, ErrorCode::Corrupt, "before its child");
         refuses({.editRun = [](json& run) { run["calls"][0]["id"] = 4; }}, ErrorCode::Corrupt, "place of the call");
-        refuses({.editRun = [](json& run) { run["calls"][0]["inputs"][0]["dtype"] = "float31"; }}, ErrorCode::Corrupt, "element type");
+        refuses({.editRun = [](json& run) { run["calls"][0]["inputs"][0]["dtype"] = "float31"; }}, ErrorCode::Corrupt,
+                "element type");
     }
 
-    void deepNesting_isCorrupt()
-    {
-        refuses({.editVersion = [](json& version) {
-                    json deep = json::array();
-                    for (int i = 0; i < 300; ++i) {
-                        deep = json::array({std::move(deep)});
-                    }
-                    version["calls"][0]["args"] = std::move(deep);
-                }}, ErrorCode::Corrupt, "deeper");
+    void deepNesting_isCorrupt() {
+        refuses({.editVersion =
+                     [](json& version) {
+                         json deep = json::array();
+                         for (int i = 0; i < 300; ++i) {
+                             deep = json::array({std::move(deep)});
+                         }
+                         version["calls"][0]["args"] = std::move(deep);
+                     }},
+                ErrorCode::Corrupt, "deeper");
     }
 
-    void everyValueReplaced_neverCrashes()
-    {
+    void everyValueReplaced_neverCrashes() {
         const auto flatten = [](TinyBundleMember member) {
             json document;
             test::TinyBundle tiny;
@@ -405,12 +410,12 @@ private slots:
             (void)tiny.files();
             return document.flatten();
         };
-        for (const TinyBundleMember member : {&test::TinyBundle::editNode, &test::TinyBundle::editVersion, &test::TinyBundle::editRun,
-                                              &test::TinyBundle::editIndex}) {
+        for (const TinyBundleMember member : {&test::TinyBundle::editNode, &test::TinyBundle::editVersion,
+                                              &test::TinyBundle::editRun, &test::TinyBundle::editIndex}) {
             const json flat = flatten(member);
             for (auto entry = flat.begin(); entry != flat.end(); ++entry) {
-                for (const json& value : {json(nullptr), json(-1), json(std::int64_t{1} << 62), json(1e300), json("x"), json::array(),
-                                          json::object(), json(true)}) {
+                for (const json& value : {json(nullptr), json(-1), json(std::int64_t{1} << 62), json(1e300), json("x"),
+                                          json::array(), json::object(), json(true)}) {
                     test::TinyBundle tiny;
                     tiny.*member = [&](json& document) { document[json::json_pointer(entry.key())] = value; };
                     const auto result = check(tiny);
@@ -420,8 +425,7 @@ private slots:
         }
     }
 
-    void verification_reportsProgressAndCanBeCancelled()
-    {
+    void verification_reportsProgressAndCanBeCancelled() {
         auto bundle = capture::Bundle::open(base::realFileSystem(), goldenFolder());
         QVERIFY(bundle);
         std::stop_source source;
@@ -431,8 +435,7 @@ private slots:
         QVERIFY2(cancelled.error().code == ErrorCode::Cancelled, cancelled.error().text().c_str());
     }
 
-    void folderOfBundles_givesEachOne()
-    {
+    void folderOfBundles_givesEachOne() {
         const QTemporaryDir temporary;
         const std::filesystem::path folder = temporary.path().toStdString();
         for (const char* name : {"b", "a"}) {
@@ -450,8 +453,7 @@ private slots:
         QVERIFY(capture::findBundles(base::realFileSystem(), folder / "empty").error().code == ErrorCode::NotFound);
     }
 
-    void tensorDigest_followsTheFormat()
-    {
+    void tensorDigest_followsTheFormat() {
         const std::vector<std::int64_t> shape{2, 3};
         const std::string bytes(24, 'x');
         QCOMPARE(capture::tensorDigest(capture::ScalarType::Float32, shape, std::as_bytes(std::span(bytes))),
@@ -459,7 +461,6 @@ private slots:
         QCOMPARE(capture::tensorDigest(capture::ScalarType::Int64, {}, std::as_bytes(std::span(bytes).first(8))),
                  base::sha256Hex("int64::xxxxxxxx"));
     }
-
 };
 
 ML_TEST_MAIN(BundleTest)

@@ -16,8 +16,7 @@ using base::ErrorCode;
 
 namespace {
 
-std::string fileOf(const std::string& header, const std::string& data)
-{
+std::string fileOf(const std::string& header, const std::string& data) {
     std::string file;
     for (int i = 0; i < 8; ++i) {
         file.push_back(static_cast<char>((header.size() >> (8 * i)) & 0xffU));
@@ -25,27 +24,25 @@ std::string fileOf(const std::string& header, const std::string& data)
     return file + header + data;
 }
 
-base::Result<capture::SafetensorsHeader> read(const std::string& file)
-{
+base::Result<capture::SafetensorsHeader> read(const std::string& file) {
     // A copy of exactly this size, so that the address sanitizer sees any read past the end.
     const std::vector<char> exact(file.begin(), file.end());
     return capture::readSafetensorsHeader(std::as_bytes(std::span(exact)), "t.safetensors");
 }
 
-std::span<const std::byte> bytesOf(const std::string& text)
-{
+std::span<const std::byte> bytesOf(const std::string& text) {
     return std::as_bytes(std::span(text));
 }
 
-const std::string kGood = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[3],"data_offsets":[8,11]}})";
+const std::string kGood =
+    R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[3],"data_offsets":[8,11]}})";
 
 } // namespace
 
 class SafetensorsTest : public QObject {
     Q_OBJECT
 
-    void refuses(const std::string& file, const char* part, ErrorCode code = ErrorCode::Corrupt)
-    {
+    void refuses(const std::string& file, const char* part, ErrorCode code = ErrorCode::Corrupt) {
         const auto header = read(file);
         QVERIFY2(!header, part);
         QVERIFY2(header.error().code == code, header.error().text().c_str());
@@ -53,8 +50,7 @@ class SafetensorsTest : public QObject {
     }
 
 private slots:
-    void header_givesPlacesInTheFile()
-    {
+    void header_givesPlacesInTheFile() {
         const auto header = read(fileOf(kGood, "12345678abc"));
         QVERIFY2(header, header ? "" : header.error().text().c_str());
         QCOMPARE(header->entries.size(), std::size_t{2});
@@ -62,16 +58,15 @@ private slots:
         QCOMPARE(header->entries.at("b").sizeBytes, std::uint64_t{3});
     }
 
-    void metadataAndPadding_areNoTensors()
-    {
-        const auto header = read(fileOf(R"({"__metadata__":{"k":"v"},".pad.0":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", "1234"));
+    void metadataAndPadding_areNoTensors() {
+        const auto header =
+            read(fileOf(R"({"__metadata__":{"k":"v"},".pad.0":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", "1234"));
         QVERIFY(header);
         QVERIFY(header->entries.empty());
         QCOMPARE(header->metadata.at("k"), std::string("v"));
     }
 
-    void headerLongerThanTheFile_isCorrupt()
-    {
+    void headerLongerThanTheFile_isCorrupt() {
         std::string file = fileOf("{}", "");
         file[7] = 0x10; // 2^60 bytes.
         refuses(file, "1152921504606846978");
@@ -82,10 +77,17 @@ private slots:
         refuses("1234567", "no header");
     }
 
-    void rangesThatDoNotTile_areCorrupt()
-    {
-        refuses(fileOf(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})", "123456"), "overlap");
-        refuses(fileOf(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[4,6]}})", "123456"), "gap");
+    void rangesThatDoNotTile_areCorrupt() {
+        refuses(
+            fileOf(
+                R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})",
+                "123456"),
+            "overlap");
+        refuses(
+            fileOf(
+                R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[4,6]}})",
+                "123456"),
+            "gap");
         refuses(fileOf(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})", "123456"), "belongs to no tensor");
         refuses(fileOf(R"({"a":{"dtype":"U8","shape":[9],"data_offsets":[0,9]}})", "123456"), "outside");
         refuses(fileOf(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[2,1]}})", "123456"), "outside");
@@ -93,26 +95,27 @@ private slots:
         refuses(fileOf(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1,2]}})", "1"), "outside");
     }
 
-    void sizeThatDoesNotFit_isCorrupt()
-    {
+    void sizeThatDoesNotFit_isCorrupt() {
         refuses(fileOf(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,6]}})", "123456"), "another size");
         refuses(fileOf(R"({"a":{"dtype":"U8","shape":[4611686018427387904,4],"data_offsets":[0,0]}})", ""), "overflows");
         refuses(fileOf(R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,1]}})", "1"), "negative");
     }
 
-    void malformedHeaders_areCorrupt()
-    {
+    void malformedHeaders_areCorrupt() {
         refuses(fileOf("{", ""), "no valid JSON");
         refuses(fileOf("[]", ""), "no object");
         refuses(fileOf(R"({"a":{"dtype":"U8","shape":[0]}})", ""), "data_offsets");
-        refuses(fileOf(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})", ""), "twice");
+        refuses(
+            fileOf(
+                R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})",
+                ""),
+            "twice");
         refuses(fileOf(R"({"a":{"dtype":"U8","dtype":"I8","shape":[0],"data_offsets":[0,0]}})", ""), "twice");
         refuses(fileOf(R"({"a":{"dtype":"F4","shape":[0],"data_offsets":[0,0]}})", ""), "element type", ErrorCode::Unsupported);
         refuses(fileOf(std::string(100'000, '['), ""), "deeper");
     }
 
-    void cutFile_isCorruptAtEveryLength()
-    {
+    void cutFile_isCorruptAtEveryLength() {
         const std::string whole = fileOf(kGood, "12345678abc");
         for (std::size_t size = 0; size < whole.size(); ++size) {
             const auto header = read(whole.substr(0, size));
@@ -120,8 +123,7 @@ private slots:
         }
     }
 
-    void damagedFile_neverCrashes()
-    {
+    void damagedFile_neverCrashes() {
         const std::string whole = fileOf(kGood, "12345678abc");
         std::mt19937 random(3);
         for (int round = 0; round < 20000; ++round) {
@@ -134,8 +136,7 @@ private slots:
         }
     }
 
-    void writtenFile_isReadBackAligned()
-    {
+    void writtenFile_isReadBackAligned() {
         const QTemporaryDir temporary;
         const std::filesystem::path path = (temporary.path() + "/t.safetensors").toStdString();
         const std::string first(10, 'a');
@@ -156,8 +157,7 @@ private slots:
         QVERIFY(capture::writeSafetensors(base::realFileSystem(), path, inputs, {}).error().code == ErrorCode::AlreadyExists);
     }
 
-    void writtenFile_isReadByTheSafetensorsPackage()
-    {
+    void writtenFile_isReadByTheSafetensorsPackage() {
         const std::filesystem::path python = test::pythonPath();
         if (python.empty()) {
             QSKIP("no Python in this build, or not started by ctest");
@@ -171,33 +171,34 @@ private slots:
         process.start(QString::fromStdString(python.string()),
                       {QStringLiteral("-c"),
                        QStringLiteral("import sys, safetensors.numpy as s; t = s.load_file(sys.argv[1]); "
-                                      "print(t['x'].tolist(), bytes(t['y']))"), path});
+                                      "print(t['x'].tolist(), bytes(t['y']))"),
+                       path});
         QVERIFY(process.waitForFinished(60000));
         QCOMPARE(process.readAllStandardOutput().trimmed(), QByteArray("[1.0, 2.0] b'abc'"));
     }
 
-    void wrongInputs_areRefusedBeforeAnythingIsWritten()
-    {
+    void wrongInputs_areRefusedBeforeAnythingIsWritten() {
         const QTemporaryDir temporary;
         const std::filesystem::path path = (temporary.path() + "/t.safetensors").toStdString();
         const std::string data(8, 'x');
-        for (const capture::SafetensorsInput& input :
-             {capture::SafetensorsInput{"a", "F31", {2}, bytesOf(data)}, capture::SafetensorsInput{"a", "F32", {3}, bytesOf(data)},
-              capture::SafetensorsInput{".pad.0", "F32", {2}, bytesOf(data)}, capture::SafetensorsInput{"a", "F32", {-2}, bytesOf(data)}}) {
+        for (const capture::SafetensorsInput& input : {capture::SafetensorsInput{"a", "F31", {2}, bytesOf(data)},
+                                                       capture::SafetensorsInput{"a", "F32", {3}, bytesOf(data)},
+                                                       capture::SafetensorsInput{".pad.0", "F32", {2}, bytesOf(data)},
+                                                       capture::SafetensorsInput{"a", "F32", {-2}, bytesOf(data)}}) {
             const auto result = capture::writeSafetensors(base::realFileSystem(), path, {input}, {});
             QVERIFY(!result && result.error().code == ErrorCode::InvalidArgument);
             QVERIFY(!std::filesystem::exists(path));
         }
     }
 
-    void fullDisk_isAnErrorAtEveryStep()
-    {
+    void fullDisk_isAnErrorAtEveryStep() {
         const std::string data(100, 'x');
         for (int step = 0;; ++step) {
             const QTemporaryDir temporary;
             test::FaultyFileSystem files;
             files.failChangesFrom(step, ENOSPC);
-            const auto result = capture::writeSafetensors(files, (temporary.path() + "/t").toStdString(), {{"a", "U8", {100}, bytesOf(data)}}, {});
+            const auto result = capture::writeSafetensors(files, (temporary.path() + "/t").toStdString(),
+                                                          {{"a", "U8", {100}, bytesOf(data)}}, {});
             if (result) {
                 QVERIFY(step > 3);
                 break;
@@ -206,8 +207,7 @@ private slots:
         }
     }
 
-    void dtypeNames_followSafetensors()
-    {
+    void dtypeNames_followSafetensors() {
         QCOMPARE(capture::safetensorsDtype("bfloat16"), std::string("BF16"));
         QCOMPARE(capture::safetensorsDtype("float8_e4m3fn"), std::string("F8_E4M3"));
         QCOMPARE(capture::safetensorsDtype("complex64"), std::string("U8"));

@@ -12,13 +12,11 @@ using nlohmann::json;
 
 namespace {
 
-base::Result<capture::TensorReference> read(const json& source)
-{
+base::Result<capture::TensorReference> read(const json& source) {
     return capture::tensorReferenceFromJson(source, "state.weight");
 }
 
-json plain()
-{
+json plain() {
     return {{"dtype", "float32"}, {"shape", {2, 3}}, {"ref", std::string(64, 'a')}};
 }
 
@@ -27,8 +25,7 @@ json plain()
 class TensorReferenceTest : public QObject {
     Q_OBJECT
 
-    void refuses(const json& change, const char* part)
-    {
+    void refuses(const json& change, const char* part) {
         json source = plain();
         source.update(change);
         const auto tensor = read(source);
@@ -39,8 +36,7 @@ class TensorReferenceTest : public QObject {
     }
 
 private slots:
-    void plainTensor_isContiguousOnCpu()
-    {
+    void plainTensor_isContiguousOnCpu() {
         const auto tensor = read(plain());
         QVERIFY(tensor);
         QCOMPARE(tensor->stride, (std::vector<std::int64_t>{3, 1}));
@@ -50,8 +46,7 @@ private slots:
         QVERIFY(!tensor->object);
     }
 
-    void expandedTensor_isStoredOnce()
-    {
+    void expandedTensor_isStoredOnce() {
         json source = plain();
         source.update({{"shape", {5, 2, 3}}, {"stride", {0, 3, 1}}, {"stored_shape", {1, 2, 3}}});
         const auto tensor = read(source);
@@ -61,8 +56,7 @@ private slots:
         QCOMPARE(tensor->storedBytes(), 24);
     }
 
-    void emptyAndScalarTensors_haveSizes()
-    {
+    void emptyAndScalarTensors_haveSizes() {
         json source = plain();
         source["shape"] = {0, 3};
         QCOMPARE(read(source)->storedBytes(), 0);
@@ -70,8 +64,7 @@ private slots:
         QCOMPARE(read(source)->storedBytes(), 4);
     }
 
-    void tensorWithoutData_saysWhy()
-    {
+    void tensorWithoutData_saysWhy() {
         json source = plain();
         source.erase("ref");
         QCOMPARE(read(source)->gap, std::string("not kept"));
@@ -79,8 +72,7 @@ private slots:
         QCOMPARE(read(source)->gap, std::string("max_bytes"));
     }
 
-    void malformedReferences_areCorrupt()
-    {
+    void malformedReferences_areCorrupt() {
         refuses({{"dtype", "float31"}}, "element type");
         refuses({{"dtype", 7}}, "no text");
         refuses({{"shape", {2, -3}}}, "negative");
@@ -101,8 +93,7 @@ private slots:
         refuses({{"requires_grad", "yes"}}, "neither true nor false");
     }
 
-    void kinds_areTold()
-    {
+    void kinds_areTold() {
         QVERIFY(capture::isTensorReference({{"$t", "tensor"}}));
         QVERIFY(!capture::isTensorReference({{"$t", "gap"}}));
         QVERIFY(!capture::isTensorReference(json::array()));
