@@ -47,7 +47,7 @@ base::Result<FileLock> FileLock::acquire(const std::filesystem::path& path, std:
 base::Result<std::optional<FileLock>> FileLock::tryAcquire(const std::filesystem::path& path) {
     const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (descriptor < 0) {
-        return base::errorFromErrno(errno, "locking", path);
+        return base::errorFromErrno(errno, "lock", path);
     }
     FileLock lock(descriptor);
     int result = ::flock(descriptor, LOCK_EX | LOCK_NB);
@@ -60,7 +60,7 @@ base::Result<std::optional<FileLock>> FileLock::tryAcquire(const std::filesystem
     if (errno == EWOULDBLOCK) {
         return std::optional<FileLock>();
     }
-    return base::errorFromErrno(errno, "locking", path);
+    return base::errorFromErrno(errno, "lock", path);
 }
 
 FileLock::~FileLock() {
