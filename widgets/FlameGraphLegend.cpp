@@ -52,8 +52,10 @@ void FlameGraphLegend::rebuild() {
                 heaviest.push_back(id);
             }
         }
-        std::stable_sort(heaviest.begin(), heaviest.end(), [&](std::int32_t left, std::int32_t right) {
-            return weight[static_cast<std::size_t>(left)] > weight[static_cast<std::size_t>(right)];
+        std::sort(heaviest.begin(), heaviest.end(), [&](std::int32_t left, std::int32_t right) {
+            const double a = weight[static_cast<std::size_t>(left)];
+            const double b = weight[static_cast<std::size_t>(right)];
+            return a > b || (a == b && left < right);
         });
         heaviest.resize(std::min(heaviest.size(), kMostEntries));
         for (const std::int32_t id : heaviest) {

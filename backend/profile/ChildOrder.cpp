@@ -24,7 +24,9 @@ const std::vector<ScopeId>& ChildOrder::children(ScopeId parent) const {
         children.push_back(child);
     }
     if (m_before) {
-        std::stable_sort(children.begin(), children.end(), m_before);
+        std::sort(children.begin(), children.end(), [this](ScopeId left, ScopeId right) {
+            return m_before(left, right) || (left < right && !m_before(right, left));
+        });
     }
     for (std::size_t i = 0; i < children.size(); ++i) {
         m_rows[static_cast<std::size_t>(children[i])] = static_cast<std::int32_t>(i);
