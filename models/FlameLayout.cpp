@@ -81,13 +81,16 @@ private:
     void merge(Frame& frame, int row) {
         const std::size_t first = frame.next;
         double width = 0;
+        // What no child explains stands last and may be wide.
+        const bool isShortcutAllowed =
+            m_input.isHeaviestFirst && m_input.profile->kind(frame.children->back()) != profile::ScopeKind::Unattributed;
         while (frame.next < frame.children->size()) {
             const ScopeId child = (*frame.children)[frame.next];
             const double childWidth = total(child) * m_scale;
             if (childWidth >= m_input.foldWidth) {
                 break;
             }
-            if (m_input.isHeaviestFirst && bothTotal(child) * m_scale < m_input.foldWidth) {
+            if (isShortcutAllowed && bothTotal(child) * m_scale < m_input.foldWidth) {
                 // No later child is wider: what is left over is what they share.
                 width = std::max(0.0, childrenTotal(frame.scope) * m_scale - (frame.left - frame.start));
                 frame.next = frame.children->size();

@@ -36,7 +36,7 @@ struct FlameInput {
     profile::ScopeId root = 0;
     double width = 0;
     double foldWidth = 3;           ///< Narrower children of one parent are merged into "n more".
-    bool isHeaviestFirst = true;    ///< `order` sorts by the sum of both columns, greatest first.
+    bool isHeaviestFirst = true;    ///< `order` sorts by the sum of both columns, greatest first, Unattributed last.
     int rowLimit = 32768;
 };
 

@@ -82,6 +82,10 @@ std::unique_ptr<ChildOrder> MetricTreeModel::makeOrder() const {
     const int by = followsView ? static_cast<int>(DrivingColumn) : column;
     const bool descending = followsView || isDescending;
     return std::make_unique<ChildOrder>(m_profile, [this, by, descending](ScopeId left, ScopeId right) {
+        const bool isRest = m_profile->kind(left) == ScopeKind::Unattributed;
+        if (isRest != (m_profile->kind(right) == ScopeKind::Unattributed)) {
+            return !isRest;
+        }
         const std::optional<std::int64_t> a = number(left, false, by);
         const std::optional<std::int64_t> b = number(right, false, by);
         if (a.has_value() != b.has_value()) {
@@ -262,7 +266,8 @@ QString MetricTreeModel::text(ScopeId scope, bool isUnattributed, int column) co
         metric = profile::findMetric(m_view->metric());
     }
     const std::optional<std::int64_t> value = number(scope, isUnattributed, column);
-    if (isParameter && m_profile->kind(scope) == ScopeKind::Operator && value.value_or(0) == 0) {
+    const ScopeKind kind = m_profile->kind(scope);
+    if (value.value_or(0) == 0 && ((isParameter && kind == ScopeKind::Operator) || kind == ScopeKind::Unattributed)) {
         return notApplicable();
     }
     return value ? formatMetric(metric->unit, *value) : notCaptured();

@@ -192,7 +192,13 @@ void ProfileView::rebuildOrder() {
             }
             return sum;
         };
-        before = [weight](ScopeId left, ScopeId right) { return weight(left) > weight(right); };
+        // What no child explains stands last, however much it is: it is not a candidate for work.
+        const auto isRest = [shown = m_shown.profile.get()](ScopeId scope) {
+            return shown->kind(scope) == ScopeKind::Unattributed;
+        };
+        before = [weight, isRest](ScopeId left, ScopeId right) {
+            return isRest(left) != isRest(right) ? isRest(right) : weight(left) > weight(right);
+        };
     }
     m_childOrder = std::make_unique<profile::ChildOrder>(m_shown.profile, std::move(before));
 }

@@ -79,7 +79,8 @@ public:
     [[nodiscard]] QString displayName(ScopeId scope) const;
     /// Scopes from the root down to `scope`.
     [[nodiscard]] std::vector<ScopeId> pathTo(ScopeId scope) const;
-    /// Children in order(); heaviest goes by the total over the chosen direction. Requires: a profile.
+    /// Children in order(); heaviest goes by the total over the chosen direction, with what
+    /// no child explains last. Requires: a profile.
     [[nodiscard]] const profile::ChildOrder& childOrder() const { return *m_childOrder; }
 
     [[nodiscard]] ScopeId selection() const { return m_selection; }

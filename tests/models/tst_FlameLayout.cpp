@@ -101,6 +101,29 @@ private slots:
         QCOMPARE(boxes(lay(foldedProfile(text.toStdString()), 96, false, true)), QString("R 0-96 | a 0-90, +3 90-96"));
     }
 
+    void overhead_standsLastAndIsNotMerged() {
+        ProfileBuilder builder = modulelens::test::foldedBuilder("R;a 30\nR;b 1\nR;c 1\n");
+        builder.addSelf(builder.addScope(0, ScopeKind::Unattributed, "rest", "", "", 0), "latency", Direction::Forward, 68);
+        const auto profile = builder.build().value();
+        const Column& column = *profile->column("latency", Direction::Forward);
+        const ChildOrder order(profile, [&](ScopeId left, ScopeId right) {
+            const bool isRest = profile->kind(left) == ScopeKind::Unattributed;
+            if (isRest != (profile->kind(right) == ScopeKind::Unattributed)) {
+                return !isRest;
+            }
+            return column.total[static_cast<std::size_t>(left)] > column.total[static_cast<std::size_t>(right)];
+        });
+        FlameInput input;
+        input.profile = profile.get();
+        input.order = &order;
+        input.forward = &column;
+        input.width = 100;
+        Laid laid;
+        laid.profile = profile;
+        laid.layout = FlameLayout::compute(input);
+        QCOMPARE(boxes(laid), QString("R 0-100 | a 0-30, +2 30-32, rest 32-100"));
+    }
+
     void narrowRuns_mergeInPlaceInTimeOrder() {
         QCOMPARE(boxes(lay(foldedProfile("R;a 2\nR;b 2\nR;c 50\nR;d 2\nR;e 44\n"), 100, false, false)),
                  QString("R 0-100 | +2 0-4, c 4-54, +1 54-56, e 56-100"));

@@ -144,6 +144,21 @@ private slots:
         QVERIFY(model.isColumnUseful(columnOf(model, "latency")));
     }
 
+    void overhead_isLastAndHasNoOtherMetrics() {
+        ProfileBuilder builder = foldedBuilder("R;a;aten::x 5\n");
+        builder.addSelf(builder.addScope(0, ScopeKind::Unattributed, "not in any operator", "", "", 0), "latency",
+                        Direction::Forward, 900);
+        builder.addSelf(0, "flops", Direction::Forward, 3);
+        ProfileView view;
+        view.setProfile(builder.build().value());
+        MetricTreeModel model(&view);
+        const QModelIndex rest = model.index(1, 0, model.index(0, 0));
+        QCOMPARE(rest.data().toString(), QString("not in any operator"));
+        QCOMPARE(rest.siblingAtColumn(columnOf(model, "flops")).data().toString(), QString("—"));
+        model.sort(MetricTreeModel::SelfColumn, Qt::DescendingOrder);
+        QCOMPARE(model.index(1, 0, model.index(0, 0)).data().toString(), QString("not in any operator"));
+    }
+
     void self_showsInTheDrivingColumn() {
         ProfileView view;
         view.setProfile(foldedProfile(kModel));

@@ -75,6 +75,7 @@ private slots:
                         Direction::Forward, 900);
         ProfileView view;
         view.setProfile(builder.build().value());
+        QCOMPARE(view.displayName(view.childOrder().children(0).back()), QString("not in any operator"));
         QCOMPARE(view.hotspotSentence(), QString("Heaviest self: aten::x in a, 5\u00A0ns, 0.6\u00A0%"));
     }
 
