@@ -127,6 +127,7 @@ base::Result<std::unique_ptr<CallBinding>> CallBinding::bind(LoadedProgram& prog
 
 CallBinding::~CallBinding() {
     const auto restored = torchGuarded("restoring the state", [&]() -> base::Result<void> {
+        settle();
         for (Replaced& replaced : m_replaced) {
             replaced.leaf->reference = std::move(replaced.reference);
             replaced.leaf->data = std::move(replaced.data);
@@ -134,6 +135,8 @@ CallBinding::~CallBinding() {
         }
         m_program.state().restoreMutated();
         m_program.restoreConstants();
+        // The data may lie in a file that the program keeps mapped.
+        m_inputLeaves.restoreMutated();
         for (Leaf& leaf : m_program.state().all()) {
             leaf.isMutated = false;
         }
@@ -229,7 +232,19 @@ void CallBinding::applyStateBefore() {
     }
 }
 
+// Finds what the last run wrote to. After a run that failed half-way nothing is known of it, so all is compared.
+void CallBinding::settle() {
+    if (m_isSettled) {
+        return;
+    }
+    m_program.state().detectMutations(m_mustCompare);
+    m_inputLeaves.detectMutations(m_mustCompare);
+    m_isSettled = true;
+    m_mustCompare = false;
+}
+
 void CallBinding::putInPlace() {
+    settle();
     if (m_hasRun) {
         m_program.state().restoreMutated();
         m_program.restoreConstants();
@@ -244,6 +259,10 @@ void CallBinding::putInPlace() {
 
 CallBinding::Outcome CallBinding::run(const std::atomic<bool>& stop, const RunOptions& options) {
     putInPlace();
+    const bool isFirst = !m_hasRun;
+    m_hasRun = true;
+    m_isSettled = false;
+    m_mustCompare = true;
     Outcome outcome;
     {
         const Modes modes(m_call, m_program.devices(), options.forceGrad);
@@ -262,9 +281,8 @@ CallBinding::Outcome CallBinding::run(const std::atomic<bool>& stop, const RunOp
         }
         writeBack(outcome.outputs);
     }
-    m_program.state().detectMutations(!m_hasRun);
-    m_inputLeaves.detectMutations(!m_hasRun);
-    m_hasRun = true;
+    m_mustCompare = isFirst;
+    settle();
     return outcome;
 }
 

@@ -57,6 +57,7 @@ private:
     void bindUserInput(std::size_t index, const std::string& pointer);
     void checkConstantInput(const graph::InputSpec& spec, const std::string& pointer) const;
     void applyStateBefore();
+    void settle();
     void putInPlace();
     void writeBack(const std::vector<c10::IValue>& outputs);
 
@@ -82,6 +83,8 @@ private:
     at::Tensor m_generatorState;
     Executor m_executor;
     bool m_hasRun = false;
+    bool m_isSettled = true;
+    bool m_mustCompare = false;
 };
 
 }  // namespace modulelens::engine

@@ -92,8 +92,11 @@ void compareValues(const at::Tensor& expected, const at::Tensor& got, LeafResult
     }
     difference = difference.masked_fill(isEqual, 0.0);
     const at::Tensor allowed = wide.abs() * leaf.relativeTolerance + leaf.absoluteTolerance;
-    // Written so that a NaN or an infinity on one side alone is a mismatch.
-    const at::Tensor isMismatch = isEqual.logical_or(difference.le(allowed).logical_and(wide.abs().isfinite())).logical_not();
+    // Written so that a NaN or an infinity on one side alone is a mismatch. Integers may differ by less than a double shows.
+    const at::Tensor isMismatch =
+        isInexact(expected.scalar_type())
+            ? isEqual.logical_or(difference.le(allowed).logical_and(wide.abs().isfinite())).logical_not()
+            : isEqual.logical_not();
     leaf.mismatched = isMismatch.sum().item().toLong();
     const at::Tensor ordered = difference.nan_to_num(std::numeric_limits<double>::infinity());
     const double largest = ordered.max().item().toDouble();

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#include "tests/engine/CapturedModule.h"
+
+#include "tests/support/TestPaths.h"
+
+#include <algorithm>
+#include <fstream>
+#include <stdexcept>
+
+namespace modulelens::test {
+
+namespace {
+
+template <class T>
+T require(base::Result<T> result, const std::string& what) {
+    if (!result) {
+        throw std::runtime_error(what + ": " + result.error().text());
+    }
+    return std::move(result).value();
+}
+
+}  // namespace
+
+std::filesystem::path capturesFolder() { return programPath("x").parent_path().parent_path() / "captures" / "engine"; }
+
+std::vector<std::string> capturedModules() {
+    std::vector<std::string> names;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(capturesFolder(), ignored)) {
+        if (entry.is_directory()) {
+            names.push_back(entry.path().filename().string());
+        }
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+nlohmann::json expectedOf(const std::string& name, const std::string& key) {
+    std::ifstream file(capturesFolder() / "expected.json");
+    return nlohmann::json::parse(file).at(name).at(key);
+}
+
+CapturedModule::CapturedModule(const std::string& name) {
+    const auto folders = require(capture::findBundles(base::realFileSystem(), capturesFolder() / name), name);
+    m_bundle = require(capture::Bundle::open(base::realFileSystem(), folders.front()), name);
+    m_version = require(m_bundle->version(m_bundle->index().versions.at(0)), name);
+    for (const auto& [digest, place] : require(m_bundle->tensorExtents(), name)) {
+        m_tensors.push_back(extent(digest, place));
+    }
+}
+
+protocol::Extent CapturedModule::extent(const std::string& digest, const capture::FileExtent& place) const {
+    return {digest, place.file.string(), place.offset, place.sizeBytes};
+}
+
+protocol::LoadParams CapturedModule::loadParams() const {
+    const std::string& digest = m_version.programs.at(0).digest;
+    const auto& programs = m_bundle->index().programs;
+    const auto program = std::find_if(programs.begin(), programs.end(), [&](const capture::BundleFile& file) {
+        return file.sha256 == digest;
+    });
+    protocol::LoadParams params;
+    params.name = m_version.model;
+    params.program = extent(digest, m_bundle->extent(*program));
+    params.tensors = m_tensors;
+    params.state = *m_version.stateJson;
+    return params;
+}
+
+protocol::CallParams CapturedModule::callParams(int handle, std::size_t call) const {
+    protocol::CallParams params;
+    params.handle = handle;
+    params.call = *m_version.calls.at(call).json;
+    params.tensors = m_tensors;
+    params.threads = 2;
+    return params;
+}
+
+}  // namespace modulelens::test

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backend/capture/Bundle.h"
+#include "backend/protocol/WorkerMessages.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace modulelens::test {
+
+/// The modules that tests/engine/capture_modules.py captured before the tests began.
+[[nodiscard]] std::filesystem::path capturesFolder();
+/// Their names, sorted.
+[[nodiscard]] std::vector<std::string> capturedModules();
+/// What PyTorch said of module `name`: an integer, or null.
+[[nodiscard]] nlohmann::json expectedOf(const std::string& name, const std::string& key);
+
+/// One captured module with the requests that load and call it. Confined to its thread.
+class CapturedModule {
+public:
+    /// Fails the running test when the capture cannot be read.
+    explicit CapturedModule(const std::string& name);
+
+    [[nodiscard]] std::size_t callCount() const { return m_version.calls.size(); }
+    [[nodiscard]] protocol::LoadParams loadParams() const;
+    [[nodiscard]] protocol::CallParams callParams(int handle, std::size_t call = 0) const;
+
+private:
+    [[nodiscard]] protocol::Extent extent(const std::string& digest, const capture::FileExtent& place) const;
+
+    std::unique_ptr<capture::Bundle> m_bundle;
+    capture::VersionDocument m_version;
+    std::vector<protocol::Extent> m_tensors;
+};
+
+}  // namespace modulelens::test
