@@ -5,7 +5,7 @@
 #include "backend/base/FileSystem.h"
 #include "backend/capture/Safetensors.h"
 #include "backend/profile/ProfileFile.h"
-#include "tests/engine/CapturedModule.h"
+#include "tests/support/CapturedModule.h"
 #include "tests/support/TestMain.h"
 
 #include <QTemporaryDir>

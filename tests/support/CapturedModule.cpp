@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The ModuleLens authors
 // SPDX-License-Identifier: MIT
-#include "tests/engine/CapturedModule.h"
+#include "tests/support/CapturedModule.h"
 
 #include "tests/support/TestPaths.h"
 
