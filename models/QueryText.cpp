@@ -39,12 +39,15 @@ QString queryTerm(const QString& field, const QString& value)
     const bool plain = !value.isEmpty()
         && std::none_of(value.begin(), value.end(),
                         [](QChar c) { return c.isSpace() || c == u'"' || c == u'\\' || c == u'(' || c == u')'; });
+    // Names are asked for exactly, labels are exact anyway.
+    const bool isName = field == QStringLiteral("model") || field == QStringLiteral("module") || field == QStringLiteral("class");
+    const QString start = field + (isName ? u'=' : u':');
     if (plain) {
-        return field + u':' + value;
+        return start + value;
     }
     QString escaped = value;
     escaped.replace(QStringLiteral("\\"), QStringLiteral("\\\\")).replace(QStringLiteral("\""), QStringLiteral("\\\""));
-    return field + QStringLiteral(":\"") + escaped + u'"';
+    return start + u'"' + escaped + u'"';
 }
 
 bool isQueryTerm(const QString& word)

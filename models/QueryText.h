@@ -10,7 +10,7 @@ namespace modulelens::models {
 /// The words of a registry query: split at spaces outside double quotes. A word that is not closed stays one word.
 [[nodiscard]] QStringList splitQuery(const QString& query);
 
-/// `field:value`, the value quoted where it needs it.
+/// The term that finds exactly `value` in `field`, quoted where it needs it: `model=x`, `tag:x`.
 [[nodiscard]] QString queryTerm(const QString& field, const QString& value);
 
 /// True for a word that restricts a field ("model:x", "-tag:old", "params>1M"), as against free text.

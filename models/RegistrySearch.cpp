@@ -26,12 +26,24 @@ struct FacetField {
 };
 constexpr std::array<FacetField, 4> kFields = {{{"model", "Model"}, {"tag", "Tag"}, {"class", "Class"}, {"device", "Device"}}};
 
-/// "… at character 7 …" as the query parser words it.
+/// Index of the character that a message of the query parser ("… at character 7:" and a picture of the query) is about.
 int positionIn(const QString& message)
 {
-    static const QRegularExpression pattern(QStringLiteral("character (\\d+)"));
+    static const QRegularExpression pattern(QStringLiteral("at character (\\d+)"));
     const QRegularExpressionMatch match = pattern.match(message);
-    return match.hasMatch() ? match.captured(1).toInt() : -1;
+    return match.hasMatch() ? match.captured(1).toInt() - 1 : -1;
+}
+
+/// The message without the picture, which the query field draws itself, and what to do.
+QString sentenceOf(const base::Error& error)
+{
+    QString message = QString::fromStdString(error.message);
+    const qsizetype picture = message.indexOf(QStringLiteral(":\n"));
+    if (picture >= 0) {
+        message = message.left(picture) + u'.';
+    }
+    message += u' ' + QString::fromStdString(error.fix);
+    return message.trimmed();
 }
 
 } // namespace
@@ -103,8 +115,8 @@ void RegistrySearch::refresh()
             m_errorPosition = -1;
             show(query, std::move(*outcome));
         } else {
-            m_error = QString::fromStdString(outcome.error().text());
-            m_errorPosition = positionIn(m_error);
+            m_error = sentenceOf(outcome.error());
+            m_errorPosition = positionIn(QString::fromStdString(outcome.error().message));
         }
         emit changed();
     });
