@@ -27,6 +27,7 @@ QToolButton:pressed, QToolButton:checked { background: @sel; }
 QToolButton:focus { border-color: @accent; }
 QToolButton::menu-indicator { image: none; }
 QToolButton[outlined="true"], QComboBox { background: @surface; color: @text; border: 1px solid @controlBorder; border-radius: 4px; padding: 0 8px; min-height: 26px; }
+QComboBox[strip24="true"] { min-height: 22px; }
 QComboBox::drop-down { border: 0; width: 20px; }
 QComboBox:focus, QToolButton[outlined="true"]:focus { border-color: @accent; }
 QComboBox QAbstractItemView { background: @surface; color: @text; border: 1px solid @line2; selection-background-color: @accentSoft; selection-color: @text; outline: 0; }

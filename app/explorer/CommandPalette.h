@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "models/Task.h"
+#include "models/VersionInfo.h"
+
+#include <QFrame>
+#include <QList>
+
+class QAction;
+class QLineEdit;
+class QListWidget;
+class QListWidgetItem;
+
+namespace modulelens::explorer {
+
+class Session;
+
+/// Falls out of the go-to field: commands by their words, versions by the registry's query. Up, Down, Enter, Escape.
+/// Confined to its thread.
+class CommandPalette : public QFrame {
+    Q_OBJECT
+
+public:
+    CommandPalette(Session& session, QWidget* window);
+
+    void open(const QList<QAction*>& commands);
+
+signals:
+    void versionChosen(const modulelens::models::VersionInfo& version);
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    void filter(const QString& text);
+    void showMatches(const QString& text, const QList<models::VersionInfo>& versions);
+    void activate(const QListWidgetItem* item);
+    void finish();
+
+    Session& m_session;
+    models::LatestTask m_task;
+    QLineEdit* m_edit;
+    QListWidget* m_list;
+    QList<QAction*> m_commands;
+    QList<models::VersionInfo> m_versions;
+    QWidget* m_focusBefore = nullptr;
+};
+
+} // namespace modulelens::explorer

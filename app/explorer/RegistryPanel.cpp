@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/explorer/RegistryPanel.h"
+
+#include "app/explorer/Session.h"
+#include "models/Format.h"
+#include "models/QueryText.h"
+#include "widgets/EmptyState.h"
+#include "widgets/FacetList.h"
+#include "widgets/Fonts.h"
+#include "widgets/QueryField.h"
+#include "widgets/RegistryTree.h"
+#include "widgets/SegmentedControl.h"
+#include "widgets/Theme.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPainter>
+#include <QScrollArea>
+#include <QSplitter>
+#include <QStackedWidget>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+namespace modulelens::explorer {
+
+namespace {
+
+using models::RegistryTreeModel;
+using RowKind = RegistryTreeModel::RowKind;
+using widgets::Icon;
+
+constexpr int kGreatestFacetHeight = 420;
+
+/// A strip on the window colour between two lines.
+class CountRow : public QWidget {
+public:
+    using QWidget::QWidget;
+
+protected:
+    void paintEvent(QPaintEvent*) override
+    {
+        const widgets::Theme& t = widgets::Theme::current();
+        QPainter painter(this);
+        painter.fillRect(rect(), t.window);
+        painter.fillRect(0, 0, width(), 1, t.line);
+        painter.fillRect(0, height() - 1, width(), 1, t.line);
+    }
+};
+
+QToolButton* toolButton(Icon icon, const QString& name, QWidget* parent)
+{
+    auto* button = new QToolButton(parent);
+    button->setIcon(widgets::themedIcon(icon));
+    button->setToolTip(name);
+    button->setAccessibleName(name);
+    return button;
+}
+
+} // namespace
+
+RegistryPanel::RegistryPanel(Session& session, QWidget* parent)
+    : QWidget(parent)
+    , m_session(session)
+    , m_connection(new widgets::SegmentedControl(tr("Connection"), this))
+    , m_pages(new QStackedWidget(this))
+    , m_query(new widgets::QueryField(this))
+    , m_facets(new widgets::FacetList)
+    , m_countRow(new CountRow(this))
+    , m_count(new QLabel(m_countRow))
+    , m_results(new QStackedWidget(this))
+    , m_tree(new widgets::RegistryTree(this))
+    , m_empty(new widgets::EmptyState(this))
+    , m_remote(new widgets::EmptyState(this))
+{
+    setProperty("surface", true);
+    setAttribute(Qt::WA_StyledBackground);
+    m_connection->setSegments({{tr("Local"), Icon::Database}, {QStringLiteral("W&B"), Icon::Cloud}});
+    m_connection->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    m_remote->show(Icon::Cloud, tr("Not yet in this version"),
+                   tr("Browsing a W&B registry comes later. Bundles that a run published can be imported from disk now."));
+    m_pages->addWidget(makeLocalPage());
+    m_pages->addWidget(m_remote);
+
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    layout->addWidget(makeHeader());
+    auto* connection = new QHBoxLayout;
+    connection->setContentsMargins(12, 0, 12, 8);
+    connection->addWidget(m_connection);
+    layout->addLayout(connection);
+    layout->addWidget(m_pages, 1);
+
+    m_tree->setModel(&m_session.search().tree());
+    connect(m_connection, &widgets::SegmentedControl::currentChanged, m_pages, &QStackedWidget::setCurrentIndex);
+    connect(m_query, &widgets::QueryField::queryChanged, this, [this](const QString& text) { m_session.search().setQuery(text); });
+    connect(m_facets, &widgets::FacetList::toggled, this, [this](const QString& field, const QString& value) {
+        m_query->setQuery(models::queryWithTermToggled(m_query->query(), models::queryTerm(field, value)));
+        m_session.search().setQuery(m_query->query());
+    });
+    connect(&m_session.search(), &models::RegistrySearch::changed, this, &RegistryPanel::showSearch);
+    connect(m_tree, &widgets::RegistryTree::versionActivated, this, [this](const QModelIndex& index) {
+        emit versionActivated(index.data(RegistryTreeModel::VersionRole).value<models::VersionInfo>());
+    });
+    connect(m_tree, &widgets::RegistryTree::moreActivated, &m_session.search().tree(), &RegistryTreeModel::loadMore);
+    connect(&m_session.search().tree(), &RegistryTreeModel::childrenLoaded, this, &RegistryPanel::openFirstRows);
+    connect(m_empty, &widgets::EmptyState::linkActivated, this, &RegistryPanel::importRequested);
+    showSearch();
+}
+
+QWidget* RegistryPanel::makeHeader()
+{
+    auto* header = new QWidget(this);
+    header->setFixedHeight(36);
+    auto* layout = new QHBoxLayout(header);
+    layout->setContentsMargins(16, 0, 8, 0);
+    layout->setSpacing(0);
+    auto* title = new QLabel(tr("Registry"), header);
+    title->setFont(widgets::uiFont(13, QFont::DemiBold));
+    layout->addWidget(title, 1);
+    QToolButton* import = toolButton(Icon::Tray, tr("Import a bundle"), header);
+    QToolButton* refresh = toolButton(Icon::Refresh, tr("Read the registry again"), header);
+    layout->addWidget(import);
+    layout->addWidget(refresh);
+    connect(import, &QToolButton::clicked, this, &RegistryPanel::importRequested);
+    connect(refresh, &QToolButton::clicked, this, [this] { m_session.search().refresh(); });
+    return header;
+}
+
+QWidget* RegistryPanel::makeLocalPage()
+{
+    auto* page = new QWidget(this);
+    auto* layout = new QVBoxLayout(page);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    auto* query = new QHBoxLayout;
+    query->setContentsMargins(12, 0, 12, 8);
+    query->addWidget(m_query);
+    layout->addLayout(query);
+    auto* scroll = new QScrollArea(page);
+    scroll->setWidgetResizable(true);
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    scroll->setFocusPolicy(Qt::NoFocus);
+    scroll->setWidget(m_facets);
+    scroll->setObjectName(QStringLiteral("facetScroll"));
+    layout->addWidget(scroll);
+    m_countRow->setFixedHeight(28);
+    auto* count = new QHBoxLayout(m_countRow);
+    count->setContentsMargins(12, 0, 12, 0);
+    m_count->setFont(widgets::uiFont(12, QFont::Medium));
+    count->addWidget(m_count);
+    layout->addWidget(m_countRow);
+    m_results->addWidget(m_tree);
+    m_results->addWidget(m_empty);
+    layout->addWidget(m_results, 1);
+    return page;
+}
+
+void RegistryPanel::showSearch()
+{
+    models::RegistrySearch& search = m_session.search();
+    m_query->setError(search.errorText(), search.errorPosition());
+    const bool found = search.versionCount() > 0;
+    m_facets->setFacets(found ? search.facets() : QList<models::Facet>());
+    auto* scroll = findChild<QScrollArea*>(QStringLiteral("facetScroll"));
+    scroll->setFixedHeight(std::min(m_facets->sizeHint().height() + 4, kGreatestFacetHeight));
+    m_countRow->setVisible(search.hasAnswer() && !search.isEmptyRegistry());
+    const auto counted = [](qint64 count, const QString& one, const QString& many) {
+        return models::formatCount(count) + (count == 1 ? one : many);
+    };
+    m_count->setText(counted(search.versionCount(), tr(" version"), tr(" versions")) + tr(" in ")
+                     + counted(search.moduleCount(), tr(" module"), tr(" modules")));
+    QStringList completions = {QStringLiteral("model="), QStringLiteral("module:"), QStringLiteral("class:"), QStringLiteral("tag:"),
+                               QStringLiteral("alias:"), QStringLiteral("params>"), QStringLiteral("latency<"),
+                               QStringLiteral("is:validated"), QStringLiteral("is:program")};
+    for (const models::Facet& facet : search.facets()) {
+        for (const models::FacetEntry& entry : facet.entries) {
+            completions.append(models::queryTerm(facet.field, entry.value));
+        }
+    }
+    m_query->setCompletions(completions);
+    if (search.isEmptyRegistry()) {
+        m_empty->show(Icon::Database, tr("Nothing here yet"), tr("This registry has no versions. Drop a .mlens bundle here, or"),
+                      tr("open one from disk"));
+    } else {
+        m_empty->show(Icon::Search, tr("No version found"), tr("Take a filter out, or shorten the text."));
+    }
+    m_results->setCurrentWidget(search.hasAnswer() && !found ? static_cast<QWidget*>(m_empty) : m_tree);
+    openFirstRows();
+}
+
+void RegistryPanel::openFirstRows()
+{
+    // A short answer opens by itself: the models, and the first module with its versions.
+    constexpr int kFewModels = 4;
+    const RegistryTreeModel& model = m_session.search().tree();
+    if (model.rowCount() == 0) {
+        return;
+    }
+    const bool searching = !m_session.search().query().isEmpty();
+    for (int row = 0; row < model.rowCount() && row < kFewModels; ++row) {
+        const QModelIndex index = model.index(row, 0);
+        if (row > 0 && !searching) {
+            break;
+        }
+        m_tree->expand(index);
+        if (model.rowCount(index) > 0 && row == 0) {
+            m_tree->expand(model.index(0, 0, index));
+        }
+    }
+    if (!m_wanted.isEmpty()) {
+        const QModelIndex wanted = model.find(m_wanted);
+        if (wanted.isValid()) {
+            m_tree->expand(wanted.parent());
+            m_tree->setCurrentIndex(wanted);
+            m_wanted.clear();
+        }
+    }
+}
+
+void RegistryPanel::showVersion(const models::VersionInfo& version)
+{
+    m_wanted = QStringLiteral("version/") + version.id;
+    const RegistryTreeModel& model = m_session.search().tree();
+    for (const QString& key : {QStringLiteral("model/") + version.model,
+                               QStringLiteral("module/") + version.model + u'/' + version.module}) {
+        const QModelIndex index = model.find(key);
+        if (index.isValid()) {
+            m_tree->expand(index);
+        }
+    }
+    openFirstRows();
+}
+
+void RegistryPanel::focusQuery() { m_query->edit()->setFocus(Qt::ShortcutFocusReason); }
+
+} // namespace modulelens::explorer

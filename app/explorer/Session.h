@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "backend/operations/Operations.h"
+#include "models/JobModel.h"
+#include "models/RegistrySearch.h"
+#include "models/Task.h"
+#include "models/VersionInfo.h"
+
+#include <QObject>
+#include <QStringList>
+
+#include <filesystem>
+#include <memory>
+
+namespace modulelens::explorer {
+
+/// What the window works on: the registry, the operations with their worker, the jobs. Everything that blocks runs on the
+/// task pool or the job queue. Owned by main(). Confined to its thread (the GUI thread).
+class Session : public QObject {
+    Q_OBJECT
+
+public:
+    /// `workerCommand` empty: the worker beside the program. `threads` of the task pool; 0 runs everything inline.
+    Session(std::vector<std::string> workerCommand, int threads, QObject* parent = nullptr);
+    ~Session() override;
+
+    /// Opens the registry folder (creating it when there is none) off the GUI thread; opened() or openFailed() follows.
+    void openFolder(const std::filesystem::path& folder);
+    /// Works on a registry that is open already.
+    void adopt(std::shared_ptr<registry::Registry> registry);
+
+    [[nodiscard]] models::TaskPool& pool() { return m_pool; }
+    [[nodiscard]] models::RegistrySearch& search() { return m_search; }
+    [[nodiscard]] models::JobModel& jobs() { return m_jobs; }
+    /// Null until a registry is open.
+    [[nodiscard]] const std::shared_ptr<operations::Operations>& operations() const { return m_operations; }
+    [[nodiscard]] const std::shared_ptr<registry::Registry>& registry() const { return m_registry; }
+    /// Folder of the registry for a person, or its name.
+    [[nodiscard]] QString registryName() const { return m_registryName; }
+    [[nodiscard]] QString workerText() const { return m_workerText; }
+    [[nodiscard]] QStringList devices() const { return m_devices; }
+
+    [[nodiscard]] QString device() const { return m_device; }
+    void setDevice(const QString& device) { m_device = device; }
+    void setThreads(std::optional<int> threads) { m_runThreads = threads; }
+
+    /// Jobs on a version; the id of the job. Their results come by validated() and profiled().
+    int validate(const models::VersionInfo& version);
+    int profile(const models::VersionInfo& version);
+    /// Imports a bundle, a .mlens or a folder of bundles. 0 when the registry cannot import.
+    int importPath(const QString& path);
+
+    enum class Label { AddTag, RemoveTag, SetAlias, RemoveAlias };
+    void editLabel(const models::VersionInfo& version, Label label, const QString& text);
+    /// Finds a version by address or id; versionResolved() or failed() follows.
+    void resolve(const QString& addressOrId);
+    /// Starts the worker, if it is not running, to learn its devices; workerChanged() follows.
+    void askWorker();
+
+signals:
+    void opened();
+    void openFailed(const QString& sentence);
+    void versionResolved(const modulelens::models::VersionInfo& version);
+    /// Tags, aliases, verdict or latency of a version changed.
+    void versionChanged(const modulelens::models::VersionInfo& version);
+    void validated(const QString& id, std::shared_ptr<const modulelens::operations::ValidationReport> report);
+    void profiled(const QString& id, std::shared_ptr<const modulelens::profile::Profile> profile);
+    void imported();
+    void workerChanged();
+    /// Something asked for could not be done; for the banner.
+    void failed(const QString& sentence);
+
+private:
+    void refreshVersion(const QString& id);
+    void importInbox();
+    [[nodiscard]] operations::RunSettings runSettings() const;
+
+    models::TaskPool m_pool;
+    std::vector<std::string> m_workerCommand;
+    std::shared_ptr<registry::Registry> m_registry;
+    std::shared_ptr<registry::LocalRegistry> m_local;
+    std::shared_ptr<operations::Operations> m_operations;
+    models::RegistrySearch m_search;
+    QString m_registryName;
+    QString m_workerText;
+    QStringList m_devices;
+    QString m_device = QStringLiteral("cpu");
+    std::optional<int> m_runThreads;
+    bool m_askedWorker = false;
+    models::JobModel m_jobs;   ///< Ends first: its jobs use the operations.
+};
+
+} // namespace modulelens::explorer

@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/explorer/SourcePage.h"
+
+#include "app/explorer/PythonHighlighter.h"
+#include "app/explorer/Session.h"
+#include "widgets/EmptyState.h"
+#include "widgets/Fonts.h"
+#include "widgets/KeyValueList.h"
+
+#include <QHBoxLayout>
+#include <QPlainTextEdit>
+#include <QScrollArea>
+#include <QStackedWidget>
+#include <QVBoxLayout>
+
+#include <nlohmann/json.hpp>
+
+namespace modulelens::explorer {
+
+namespace {
+
+constexpr int kSideWidth = 320;
+
+struct Argument {
+    QString name;
+    QString value;
+};
+
+struct LoadedSource {
+    QString className;
+    QString how;
+    QList<Argument> arguments;
+    QString source;
+};
+
+/// One line for an encoded value; nested values are cut.
+QString valueText(const nlohmann::json& value)
+{
+    constexpr std::size_t kLongest = 120;
+    if (value.is_object() && value.contains("$t")) {
+        const std::string type = value["$t"].is_string() ? value["$t"].get<std::string>() : "?";
+        if (type == "tensor") {
+            return QStringLiteral("tensor ") + QString::fromStdString(value.value("dtype", std::string()) + " " + value.value("shape", nlohmann::json::array()).dump());
+        }
+        if (type == "gap") {
+            return QStringLiteral("not captured");
+        }
+        if (value.contains("v")) {
+            return valueText(value["v"]);
+        }
+    }
+    if (value.is_null()) {
+        return QStringLiteral("None");
+    }
+    if (value.is_boolean()) {
+        return value.get<bool>() ? QStringLiteral("True") : QStringLiteral("False");
+    }
+    std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    if (text.size() > kLongest) {
+        text = text.substr(0, kLongest) + "…";
+    }
+    return QString::fromStdString(text);
+}
+
+LoadedSource describe(const capture::NodeDocument& node)
+{
+    LoadedSource loaded;
+    loaded.className = QString::fromStdString(node.className);
+    loaded.how = QString::fromStdString(node.initHow);
+    if (node.init != nullptr && node.init->is_object()) {
+        if (const auto args = node.init->find("args"); args != node.init->end() && args->is_array()) {
+            int position = 0;
+            for (const nlohmann::json& value : *args) {
+                loaded.arguments.append({QString::number(position++), valueText(value)});
+            }
+        }
+        if (const auto kwargs = node.init->find("kwargs"); kwargs != node.init->end() && kwargs->is_object()) {
+            for (const auto& [name, value] : kwargs->items()) {
+                loaded.arguments.append({QString::fromStdString(name), valueText(value)});
+            }
+        }
+    }
+    return loaded;
+}
+
+} // namespace
+
+SourcePage::SourcePage(Session& session, const models::VersionInfo& version, QWidget* parent)
+    : QWidget(parent)
+    , m_session(session)
+    , m_version(version)
+    , m_task(session.pool())
+    , m_note(new widgets::NoteRow(this))
+    , m_arguments(new widgets::KeyValueList(this))
+    , m_pages(new QStackedWidget(this))
+    , m_source(new QPlainTextEdit(this))
+    , m_empty(new widgets::EmptyState(this))
+{
+    setProperty("surface", true);
+    setAttribute(Qt::WA_StyledBackground);
+    m_source->setReadOnly(true);
+    m_source->setFont(widgets::monoFont(12));
+    m_source->setLineWrapMode(QPlainTextEdit::NoWrap);
+    m_source->setAccessibleName(tr("Class source"));
+    m_source->document()->setDocumentMargin(12);
+    new PythonHighlighter(m_source->document());
+    m_pages->addWidget(m_empty);
+    m_pages->addWidget(m_source);
+    m_empty->show(widgets::Icon::Code, tr("Reading the source"), {});
+    auto* scroll = new QScrollArea(this);
+    scroll->setWidgetResizable(true);
+    scroll->setFixedWidth(kSideWidth);
+    scroll->setWidget(m_arguments);
+    auto* line = new QWidget(this);
+    line->setFixedWidth(1);
+    line->setAutoFillBackground(true);
+    line->setBackgroundRole(QPalette::Mid);
+    auto* body = new QHBoxLayout;
+    body->setSpacing(0);
+    body->addWidget(scroll);
+    body->addWidget(line);
+    body->addWidget(m_pages, 1);
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    layout->addWidget(m_note);
+    layout->addLayout(body, 1);
+    m_note->setText(tr("As captured. Shown only: captured code runs nowhere before you allow it."));
+}
+
+void SourcePage::showEvent(QShowEvent* event)
+{
+    QWidget::showEvent(event);
+    if (!m_asked) {
+        m_asked = true;
+        read();
+    }
+}
+
+void SourcePage::read()
+{
+    if (!m_session.registry()) {
+        return;
+    }
+    m_task.run(
+        [registry = m_session.registry(), id = m_version.id.toStdString()](std::stop_token) -> base::Result<LoadedSource> {
+            const base::Result<capture::VersionDocument> document = registry->versionDocument(id);
+            if (!document) {
+                return document.error();
+            }
+            const base::Result<capture::NodeDocument> node = registry->node(document->stateDigest);
+            if (!node) {
+                return node.error();
+            }
+            LoadedSource loaded = describe(*node);
+            if (!node->source.empty()) {
+                const base::Result<std::string> text = registry->source(node->source);
+                if (!text) {
+                    return text.error();
+                }
+                loaded.source = QString::fromStdString(*text);
+            }
+            return loaded;
+        },
+        [this](const base::Result<LoadedSource>& outcome) {
+            if (!outcome) {
+                m_empty->show(widgets::Icon::Failed, tr("The source could not be read"),
+                              QString::fromStdString(operations::errorSentence(outcome.error())));
+                return;
+            }
+            widgets::KeyValueList::Group facts{tr("Class"), {{tr("Name"), outcome->className, false, false}, {tr("Arguments"), outcome->how, false, false}}};
+            widgets::KeyValueList::Group arguments{tr("Constructor arguments"), {}};
+            for (const Argument& argument : outcome->arguments) {
+                arguments.rows.append({argument.name, argument.value, false, true});
+            }
+            if (arguments.rows.isEmpty()) {
+                arguments.rows.append({tr("none"), QString(), false, false});
+            }
+            m_arguments->setGroups({facts, arguments});
+            if (outcome->source.isEmpty()) {
+                m_empty->show(widgets::Icon::Code, tr("No source"), tr("The class has no source of its own in the capture; it is a class of a library."));
+                m_pages->setCurrentWidget(m_empty);
+            } else {
+                m_source->setPlainText(outcome->source);
+                m_pages->setCurrentWidget(m_source);
+            }
+        });
+}
+
+} // namespace modulelens::explorer

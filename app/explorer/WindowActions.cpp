@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/explorer/WindowActions.h"
+
+#include "app/explorer/DocumentArea.h"
+#include "app/explorer/HierarchyPage.h"
+#include "app/explorer/JobsPanel.h"
+#include "app/explorer/MainWindow.h"
+#include "app/explorer/RegistryDock.h"
+#include "app/explorer/Session.h"
+#include "app/explorer/TopRow.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QMenuBar>
+#include <QMessageBox>
+
+namespace modulelens::explorer {
+
+namespace {
+
+/// Adds actions to one menu and to the window.
+class MenuFiller {
+public:
+    MenuFiller(MainWindow& window, QMenuBar& bar, const QString& title)
+        : m_window(window)
+        , m_menu(bar.addMenu(title))
+    {
+    }
+
+    template <class Slot>
+    MenuFiller& add(const QString& text, const QKeySequence& keys, Slot slot)
+    {
+        QAction* action = m_menu->addAction(text);
+        action->setShortcut(keys);
+        QObject::connect(action, &QAction::triggered, &m_window, slot);
+        m_window.addAction(action);
+        return *this;
+    }
+
+    MenuFiller& separate()
+    {
+        m_menu->addSeparator();
+        return *this;
+    }
+
+private:
+    MainWindow& m_window;
+    QMenu* m_menu;
+};
+
+void addFileAndEdit(MainWindow& window, QMenuBar& bar)
+{
+    MenuFiller(window, bar, MainWindow::tr("&File"))
+        .add(MainWindow::tr("&Open a bundle…"), Qt::CTRL | Qt::Key_O, [&window] { window.chooseBundle(); })
+        .add(MainWindow::tr("&Connect to W&&B…"), Qt::CTRL | Qt::SHIFT | Qt::Key_O, [&window] { window.connectRemote(); })
+        .add(MainWindow::tr("Try the &sample"), Qt::CTRL | Qt::ALT | Qt::Key_S, [&window] { window.trySample(); })
+        .separate()
+        .add(MainWindow::tr("Close &tab"), Qt::CTRL | Qt::Key_W, [&window] { window.documents()->closeCurrent(); })
+        .add(MainWindow::tr("&Quit"), Qt::CTRL | Qt::Key_Q, [&window] { window.close(); });
+    MenuFiller(window, bar, MainWindow::tr("&Edit"))
+        .add(MainWindow::tr("&Find in tree and flame"), Qt::CTRL | Qt::Key_F,
+             [&window] {
+                 if (VersionPage* page = window.documents()->current()) {
+                     page->showView(VersionPage::View::Hierarchy);
+                     page->hierarchy()->focusFind();
+                 }
+             })
+        .add(MainWindow::tr("&Copy the command that does this"), Qt::CTRL | Qt::SHIFT | Qt::Key_C, [&window] {
+            if (const VersionPage* page = window.documents()->current()) {
+                QApplication::clipboard()->setText(page->command());
+            }
+        });
+}
+
+void addView(MainWindow& window, QMenuBar& bar)
+{
+    const auto show = [&window](VersionPage::View view) {
+        return [&window, view] {
+            if (VersionPage* page = window.documents()->current()) {
+                page->showView(view);
+            }
+        };
+    };
+    MenuFiller(window, bar, MainWindow::tr("&View"))
+        .add(MainWindow::tr("&Go to module, version or command"), Qt::CTRL | Qt::SHIFT | Qt::Key_P, [&window] { window.showPalette(); })
+        .separate()
+        .add(MainWindow::tr("&Hierarchy"), Qt::CTRL | Qt::Key_1, show(VersionPage::View::Hierarchy))
+        .add(MainWindow::tr("&Tensors"), Qt::CTRL | Qt::Key_2, show(VersionPage::View::Tensors))
+        .add(MainWindow::tr("&Source and arguments"), Qt::CTRL | Qt::Key_3, show(VersionPage::View::Source))
+        .add(MainWindow::tr("&Validation"), Qt::CTRL | Qt::Key_4, show(VersionPage::View::Validation))
+        .separate()
+        .add(MainWindow::tr("&Back"), Qt::ALT | Qt::Key_Left, [&window] { window.documents()->goBack(); })
+        .add(MainWindow::tr("&Forward"), Qt::ALT | Qt::Key_Right, [&window] { window.documents()->goForward(); })
+        .add(MainWindow::tr("&Registry"), Qt::CTRL | Qt::SHIFT | Qt::Key_R, [&window] { window.registryDock()->toggle(); })
+        .add(MainWindow::tr("&Jobs"), Qt::CTRL | Qt::Key_J, [&window] { window.jobsPanel()->setOpen(!window.jobsPanel()->isOpen()); })
+        .separate()
+        .add(MainWindow::tr("Switch between &light and dark"), Qt::CTRL | Qt::SHIFT | Qt::Key_L, [&window] { window.switchTheme(); })
+        .add(MainWindow::tr("R&eset layout"), {}, [&window] { window.resetLayout(); });
+}
+
+} // namespace
+
+void addWindowActions(MainWindow& window, TopRow& top, Session& session)
+{
+    QMenuBar& bar = *top.menuBar();
+    addFileAndEdit(window, bar);
+    addView(window, bar);
+    MenuFiller(window, bar, MainWindow::tr("&Registry"))
+        .add(MainWindow::tr("&Search the registry"), Qt::CTRL | Qt::Key_K, [&window] { window.registryDock()->focusQuery(); })
+        .add(MainWindow::tr("&Read again"), Qt::Key_F5, [&session] { session.search().refresh(); });
+    MenuFiller(window, bar, MainWindow::tr("R&un"))
+        .add(MainWindow::tr("&Validate this version"), Qt::CTRL | Qt::Key_R,
+             [&window] {
+                 if (VersionPage* page = window.documents()->current()) {
+                     page->validate();
+                 }
+             })
+        .add(MainWindow::tr("&Profile this version"), Qt::CTRL | Qt::Key_B,
+             [&window] {
+                 if (VersionPage* page = window.documents()->current()) {
+                     page->profile();
+                 }
+             })
+        .add(MainWindow::tr("&Clear finished jobs"), {}, [&session] { session.jobs().clearFinished(); });
+    MenuFiller(window, bar, MainWindow::tr("&Help")).add(MainWindow::tr("&About ModuleLens"), {}, [&window] {
+        QMessageBox::about(&window, MainWindow::tr("About ModuleLens"),
+                           MainWindow::tr("ModuleLens %1\nCapture, rebuild, check and measure one module of a PyTorch model.").arg(QApplication::applicationVersion()));
+    });
+}
+
+} // namespace modulelens::explorer
