@@ -17,6 +17,7 @@
 #include "widgets/EmptyState.h"
 #include "widgets/ThemeController.h"
 
+#include <QCoreApplication>
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>

@@ -15,6 +15,7 @@
 
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QLineEdit>
 #include <QPainter>
 #include <QScrollArea>
 #include <QSplitter>
@@ -223,8 +224,9 @@ void RegistryPanel::showVersion(const models::VersionInfo& version)
 {
     m_wanted = QStringLiteral("version/") + version.id;
     const RegistryTreeModel& model = m_session.search().tree();
-    for (const QString& key : {QStringLiteral("model/") + version.model,
-                               QStringLiteral("module/") + version.model + u'/' + version.module}) {
+    const QStringList keys = {QString(QStringLiteral("model/") + version.model),
+                              QString(QStringLiteral("module/") + version.model + u'/' + version.module)};
+    for (const QString& key : keys) {
         const QModelIndex index = model.find(key);
         if (index.isValid()) {
             m_tree->expand(index);

@@ -132,7 +132,7 @@ bool Screenshots::saveWelcome()
     window.show();
     QString error;
     QObject::connect(&empty, &Session::openFailed, &window, [&error](const QString& sentence) { error = sentence; });
-    empty.openFolder((folder.path() + QStringLiteral("/registry")).toStdString());
+    empty.openFolder(folder.filePath(QStringLiteral("registry")).toStdString());
     if (!waitUntil([&] { return empty.search().hasAnswer() || !error.isEmpty(); }) || !error.isEmpty()) {
         return fail(QStringLiteral("An empty registry could not be opened. ") + error);
     }
