@@ -126,6 +126,8 @@ QString formatReal(double value)
     QString text;
     if (value == 0) {
         text = QStringLiteral("0");
+    } else if (value == std::floor(value) && size < 1e6) {
+        text = QLocale::c().toString(value, 'f', 0);
     } else if (size >= 1e5 || size < 1e-3) {
         text = QLocale::c().toString(value, 'e', 1);
         text.replace(QStringLiteral("e-0"), QStringLiteral("e-"));

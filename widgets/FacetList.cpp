@@ -121,6 +121,7 @@ void FacetList::paintEvent(QPaintEvent*)
 {
     const Theme& t = Theme::current();
     QPainter painter(this);
+    painter.fillRect(rect(), t.surface);
     for (int i = 0; i < m_rows.size(); ++i) {
         const Row& row = m_rows[i];
         if (i == m_hoverRow) {

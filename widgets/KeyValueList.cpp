@@ -58,6 +58,7 @@ void KeyValueList::paintEvent(QPaintEvent*)
 {
     const Theme& t = Theme::current();
     QPainter painter(this);
+    painter.fillRect(rect(), t.surface);
     int y = 8;
     for (qsizetype i = 0; i < m_groups.size(); ++i) {
         const Group& group = m_groups[i];

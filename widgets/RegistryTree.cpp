@@ -24,6 +24,7 @@ using RowKind = models::RegistryTreeModel::RowKind;
 
 constexpr int kRowHeight = 24;
 constexpr int kIndent = 16;
+constexpr int kInset = 10;   ///< Of everything, beyond the tree's own indentation.
 
 RowKind kindOf(const QModelIndex& index) { return static_cast<RowKind>(index.data(RegistryTreeModel::KindRole).toInt()); }
 
@@ -52,7 +53,7 @@ public:
         painter->save();
         painter->setClipRect(option.rect);
         const Theme& t = Theme::current();
-        const QRect& box = option.rect;
+        const QRect box = option.rect.adjusted(kInset, 0, 0, 0);
         const QString text = index.data(Qt::DisplayRole).toString();
         const RowKind kind = kindOf(index);
         if (kind == RowKind::Version) {
@@ -77,7 +78,7 @@ private:
     static void paintVersion(QPainter& painter, const QStyleOptionViewItem& option, const models::VersionInfo& version, const QString& text)
     {
         const Theme& t = Theme::current();
-        const QRect& box = option.rect;
+        const QRect box = option.rect.adjusted(kInset, 0, 0, 0);
         const auto [icon, colour] = verdictIcon(version);
         paintIcon(painter, QRectF(box.x() - 2, box.y() + 5, 14, 14), icon, colour);
         const bool selected = option.state.testFlag(QStyle::State_Selected);
@@ -124,10 +125,9 @@ RegistryTree::RegistryTree(QWidget* parent)
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setExpandsOnDoubleClick(true);
     setFrameShape(QFrame::NoFrame);
-    connect(this, &QTreeView::doubleClicked, this, &RegistryTree::activate);
     connect(this, &QTreeView::clicked, this, [this](const QModelIndex& index) {
-        if (kindOf(index) == RowKind::More) {
-            emit moreActivated(index);
+        if (kindOf(index) == RowKind::More || kindOf(index) == RowKind::Version) {
+            activate(index);
         }
     });
 }
@@ -165,9 +165,20 @@ void RegistryTree::drawBranches(QPainter* painter, const QRect& rect, const QMod
 {
     if (model()->hasChildren(index)) {
         const Theme& t = Theme::current();
-        paintIcon(*painter, QRectF(rect.right() - 15, rect.y() + 5, 14, 14),
+        paintIcon(*painter, QRectF(rect.right() - 15 + kInset, rect.y() + 5, 14, 14),
                   isExpanded(index) ? Icon::ChevronDown : Icon::ChevronRight, t.text2);
     }
+}
+
+void RegistryTree::mousePressEvent(QMouseEvent* event)
+{
+    // The chevron stands a little right of the area that Qt takes for it.
+    const QModelIndex index = indexAt(event->pos());
+    if (index.isValid() && model()->hasChildren(index) && event->position().x() < visualRect(index).x() + kInset) {
+        setExpanded(index, !isExpanded(index));
+        return;
+    }
+    QTreeView::mousePressEvent(event);
 }
 
 void RegistryTree::keyPressEvent(QKeyEvent* event)

@@ -6,8 +6,8 @@
 
 namespace modulelens::widgets {
 
-/// The tree of models, modules and versions: verdict icons, tag and alias chips, counts and ages. Enter or a double click
-/// opens a version; a click on "older versions" shows more. Confined to its thread.
+/// The tree of models, modules and versions: verdict icons, tag and alias chips, counts and ages. Enter or a click
+/// opens a version; "older versions" shows more. Confined to its thread.
 class RegistryTree : public QTreeView {
     Q_OBJECT
 
@@ -23,6 +23,7 @@ signals:
 protected:
     void drawRow(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override;
     void drawBranches(QPainter* painter, const QRect& rect, const QModelIndex& index) const override;
+    void mousePressEvent(QMouseEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void leaveEvent(QEvent* event) override;

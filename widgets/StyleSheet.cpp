@@ -27,10 +27,11 @@ QToolButton:pressed, QToolButton:checked { background: @sel; }
 QToolButton:focus { border-color: @accent; }
 QToolButton::menu-indicator { image: none; }
 QToolButton[outlined="true"], QComboBox { background: @surface; color: @text; border: 1px solid @controlBorder; border-radius: 4px; padding: 0 8px; min-height: 26px; }
-QComboBox[strip24="true"] { min-height: 22px; }
 QComboBox::drop-down { border: 0; width: 20px; }
 QComboBox:focus, QToolButton[outlined="true"]:focus { border-color: @accent; }
-QComboBox QAbstractItemView { background: @surface; color: @text; border: 1px solid @line2; selection-background-color: @accentSoft; selection-color: @text; outline: 0; }
+QComboBox QHeaderView::section:first { padding-left: 16px; }
+QStatusBar::item { border: 0; }
+QAbstractItemView { background: @surface; color: @text; border: 1px solid @line2; selection-background-color: @accentSoft; selection-color: @text; outline: 0; }
 QLineEdit { background: @surface; color: @text; border: 1px solid @line2; border-radius: 4px; padding: 0 6px; min-height: 26px; selection-background-color: @accentSoft; selection-color: @text; }
 QLineEdit:focus { border: 2px solid @accent; padding: 0 5px; min-height: 24px; }
 QLineEdit[bare="true"], QLineEdit[bare="true"]:focus { border: 0; background: transparent; padding: 0; min-height: 20px; }
@@ -44,9 +45,11 @@ QMenu::item:disabled { color: @text3; }
 QMenu::separator { height: 1px; background: @line; margin: 4px 8px; }
 QHeaderView { background: @window; border: 0; }
 QHeaderView::section { background: @window; color: @text2; border: 0; border-bottom: 1px solid @line; padding: 0 8px; font-size: 11px; font-weight: 600; min-height: 23px; }
+QHeaderView::section:first { padding-left: 16px; }
+QStatusBar::item { border: 0; }
 QAbstractItemView { background: @surface; color: @text; border: 0; selection-background-color: @accentSoft; selection-color: @text; outline: 0; }
 QPlainTextEdit, QTextEdit { background: @surface; color: @text; border: 0; selection-background-color: @accentSoft; selection-color: @text; }
-QScrollArea { border: 0; background: @surface; }
+QScrollArea, QScrollArea > QWidget { border: 0; background: @surface; }
 QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }
 QScrollBar:horizontal { background: transparent; height: 10px; margin: 0; }
 QScrollBar::handle { background: @scrollHandle; border-radius: 3px; margin: 2px; min-height: 24px; min-width: 24px; }

@@ -3,9 +3,10 @@
 #include "app/explorer/HierarchyPage.h"
 
 #include "models/Format.h"
+#include "widgets/DropDown.h"
 #include "widgets/FindField.h"
 #include "widgets/FlameGraph.h"
-#include "widgets/Fonts.h"
+#include "widgets/FlameGraphLegend.h"
 #include "widgets/HotspotBar.h"
 #include "widgets/KeyValueList.h"
 #include "widgets/MetricTiles.h"
@@ -13,8 +14,6 @@
 #include "widgets/SegmentedControl.h"
 #include "widgets/Theme.h"
 
-#include <QComboBox>
-#include <QFontMetricsF>
 #include <QHBoxLayout>
 #include <QPainter>
 #include <QSplitter>
@@ -22,7 +21,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 namespace modulelens::explorer {
 
@@ -31,12 +29,27 @@ namespace {
 using models::ProfileView;
 using profile::kUnknown;
 using profile::ScopeId;
-using widgets::Theme;
 
+constexpr std::array kTileMetrics = {"latency", "flops", "parameters", "activation", "peak", "bytes"};
 constexpr int kNarrow = 1160;
 constexpr int kLegendHeight = 28;
 constexpr int kLeastFlameHeight = 84;
 constexpr double kGreatestFlameShare = .45;
+
+/// The strip that holds the path and the choices of order: one ground, one line below.
+class PathRow : public QWidget {
+public:
+    using QWidget::QWidget;
+
+protected:
+    void paintEvent(QPaintEvent*) override
+    {
+        const widgets::Theme& t = widgets::Theme::current();
+        QPainter painter(this);
+        painter.fillRect(rect(), t.window);
+        painter.fillRect(0, height() - 1, width(), 1, t.line);
+    }
+};
 
 /// Half of the interquartile range over the median of the runs, as "±0.8 %"; empty for fewer than four runs.
 QString spreadText(const std::vector<std::int64_t>& samples)
@@ -57,71 +70,6 @@ QString spreadText(const std::vector<std::int64_t>& samples)
 
 } // namespace
 
-/// Names the class hues of the profile, most self time first.
-class HierarchyPage::Legend : public QWidget {
-public:
-    explicit Legend(QWidget* parent)
-        : QWidget(parent)
-    {
-        setFixedHeight(kLegendHeight);
-    }
-
-    void setProfile(const profile::Profile* profile)
-    {
-        m_classes.clear();
-        if (profile != nullptr) {
-            std::map<QString, int> count;
-            for (ScopeId scope = 1; scope < profile->scopeCount(); ++scope) {
-                if (profile->kind(scope) == profile::ScopeKind::Module) {
-                    ++count[models::bareClassName(profile->className(scope))];
-                }
-            }
-            std::vector<std::pair<int, QString>> order;
-            for (const auto& [name, number] : count) {
-                if (widgets::classHue(name)) {
-                    order.emplace_back(number, name);
-                }
-            }
-            std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-            for (const auto& [number, name] : order) {
-                m_classes.append(name);
-            }
-        }
-        update();
-    }
-
-protected:
-    void paintEvent(QPaintEvent*) override
-    {
-        const Theme& t = Theme::current();
-        QPainter painter(this);
-        painter.fillRect(rect(), t.surface);
-        const QString note = tr("stronger colour: more self   ·   operators take their module’s hue");
-        const double noteWidth = QFontMetricsF(widgets::uiFont(11)).horizontalAdvance(note);
-        const bool hasRoom = width() > noteWidth + 420;
-        const double right = width() - 16 - (hasRoom ? noteWidth + 24 : 0);
-        double x = 16;
-        for (const QString& name : m_classes) {
-            const double wide = QFontMetricsF(widgets::uiFont(11)).horizontalAdvance(name);
-            if (x + 18 + wide > right) {
-                break;
-            }
-            const std::optional<int> hue = widgets::classHue(name);
-            painter.setPen(t.classEdge(hue));
-            painter.setBrush(t.classFill(hue, Theme::Step::Mid));
-            painter.drawRect(QRectF(std::round(x), 8, 11, 11));
-            widgets::drawText(painter, QRectF(x + 18, 0, wide + 1, height() - 1), name, widgets::uiFont(11), t.text2);
-            x += 18 + wide + 14;
-        }
-        if (hasRoom) {
-            widgets::drawText(painter, QRectF(0, 0, width() - 16, height() - 1), note, widgets::uiFont(11), t.text3, Qt::AlignRight);
-        }
-    }
-
-private:
-    QStringList m_classes;
-};
-
 HierarchyPage::HierarchyPage(QWidget* parent)
     : QWidget(parent)
     , m_tiles(new widgets::MetricTiles(this))
@@ -131,11 +79,11 @@ HierarchyPage::HierarchyPage(QWidget* parent)
     , m_path(new widgets::HotspotBar(this))
     , m_note(new widgets::NoteRow(this))
     , m_flame(new widgets::FlameGraph(&m_view, this))
-    , m_legend(new Legend(this))
+    , m_legend(new widgets::FlameGraphLegend(&m_view, this))
     , m_tree(new widgets::MetricTree(&m_view, this))
     , m_details(new widgets::DetailsStrip(this))
-    , m_grouping(new QComboBox(this))
-    , m_order(new QComboBox(this))
+    , m_grouping(new widgets::DropDown(tr("By"), 24, this))
+    , m_order(new widgets::DropDown(tr("Order"), 24, this))
     , m_splitter(new QSplitter(Qt::Vertical, this))
 {
     m_splitter->addWidget(makeFlamePane());
@@ -152,6 +100,7 @@ HierarchyPage::HierarchyPage(QWidget* parent)
     layout->addWidget(m_splitter, 1);
     layout->addWidget(m_details);
     m_note->setText({});
+    setFocusProxy(m_tree);
     connectView();
 }
 
@@ -181,22 +130,17 @@ QWidget* HierarchyPage::makeToolbar()
 
 QWidget* HierarchyPage::makePathRow()
 {
-    m_grouping->addItems({tr("By module"), tr("By call"), tr("By class")});
+    m_grouping->addItems({tr("module"), tr("call"), tr("class")});
     m_grouping->setAccessibleName(tr("Grouping"));
-    m_order->addItems({tr("Heaviest first"), tr("Time order")});
-    m_order->setAccessibleName(tr("Order"));
-    auto* row = new QWidget(this);
-    row->setProperty("strip", true);
-    row->setAttribute(Qt::WA_StyledBackground);
+    m_order->addItems({tr("heaviest first"), tr("time")});
+    auto* row = new PathRow(this);
     row->setFixedHeight(32);
     auto* layout = new QHBoxLayout(row);
     layout->setContentsMargins(0, 0, 16, 0);
     layout->setSpacing(8);
     layout->addWidget(m_path, 1);
-    for (QComboBox* box : {m_grouping, m_order}) {
-        box->setProperty("strip24", true);
-        layout->addWidget(box);
-    }
+    layout->addWidget(m_grouping);
+    layout->addWidget(m_order);
     return row;
 }
 
@@ -216,7 +160,6 @@ QWidget* HierarchyPage::makeFlamePane()
 void HierarchyPage::connectView()
 {
     connect(&m_view, &ProfileView::profileChanged, this, [this] {
-        m_legend->setProfile(m_view.profile().get());
         showTotals();
         showSelection();
     });
@@ -279,7 +222,8 @@ void HierarchyPage::showTotals()
 {
     const std::shared_ptr<const profile::Profile>& profile = m_view.profile();
     QList<widgets::MetricTiles::Tile> tiles;
-    for (const profile::Metric& metric : profile::knownMetrics()) {
+    for (const char* id : kTileMetrics) {
+        const profile::Metric& metric = *profile::findMetric(id);
         widgets::MetricTiles::Tile tile;
         tile.id = QString::fromStdString(metric.id);
         tile.name = models::metricTitle(metric.id);

@@ -6,13 +6,14 @@
 
 #include <QWidget>
 
-class QComboBox;
 class QSplitter;
 
 namespace modulelens::widgets {
 class DetailsStrip;
+class DropDown;
 class FindField;
 class FlameGraph;
+class FlameGraphLegend;
 class HotspotBar;
 class MetricTiles;
 class MetricTree;
@@ -49,7 +50,6 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
-    class Legend;
     [[nodiscard]] QWidget* makeToolbar();
     [[nodiscard]] QWidget* makePathRow();
     [[nodiscard]] QWidget* makeFlamePane();
@@ -67,11 +67,11 @@ private:
     widgets::HotspotBar* m_path;
     widgets::NoteRow* m_note;
     widgets::FlameGraph* m_flame;
-    Legend* m_legend;
+    widgets::FlameGraphLegend* m_legend;
     widgets::MetricTree* m_tree;
     widgets::DetailsStrip* m_details;
-    QComboBox* m_grouping;
-    QComboBox* m_order;
+    widgets::DropDown* m_grouping;
+    widgets::DropDown* m_order;
     QSplitter* m_splitter;
 };
 

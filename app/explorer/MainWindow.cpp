@@ -98,7 +98,8 @@ void MainWindow::buildLayout()
     layout->addWidget(m_jobs);
     setCentralWidget(middle);
     statusBar()->setSizeGripEnabled(false);
-    statusBar()->setContentsMargins(0, 0, 0, 0);
+    statusBar()->layout()->setContentsMargins(0, 0, 0, 0);
+    statusBar()->layout()->setSpacing(0);
     statusBar()->setFixedHeight(24);
     statusBar()->addWidget(m_status, 1);
 }
@@ -142,6 +143,7 @@ void MainWindow::connectParts()
 VersionPage* MainWindow::openVersion(const models::VersionInfo& version)
 {
     VersionPage* page = m_documents->open(version);
+    page->setFocus();
     m_session.askWorker();
     registryPanel()->showVersion(version);
     showCentre();
@@ -162,10 +164,11 @@ void MainWindow::showCentre()
 {
     const bool welcome = m_documents->count() == 0 && (m_session.search().isEmptyRegistry() || !m_session.search().hasAnswer());
     QWidget* shown = m_documents->count() > 0 ? static_cast<QWidget*>(m_documents) : welcome ? static_cast<QWidget*>(m_welcome) : m_choose;
-    const bool first = shown == m_welcome && m_centre->currentWidget() == m_welcome && m_session.search().hasAnswer() && focusWidget() == nullptr;
+    const bool first = shown == m_welcome && m_session.search().hasAnswer() && !m_greeted;
     m_centre->setCurrentWidget(shown);
     m_jobs->setVisible(!welcome || m_session.jobs().rowCount() > 0);
     if (first) {
+        m_greeted = true;
         m_welcome->focusFirst();
     }
 }

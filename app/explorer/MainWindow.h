@@ -83,6 +83,7 @@ private:
     StatusStrip* m_status;
     CommandPalette* m_palette;
     QString m_wantedView;
+    bool m_greeted = false;
 };
 
 } // namespace modulelens::explorer

@@ -68,7 +68,8 @@ void RegistryDock::focusQuery()
 
 void RegistryDock::resetWidth()
 {
-    if (auto* window = qobject_cast<QMainWindow*>(parentWidget())) {
+    auto* window = qobject_cast<QMainWindow*>(parentWidget());
+    if (window != nullptr && window->dockWidgetArea(this) != Qt::NoDockWidgetArea) {
         window->resizeDocks({this}, {kWidth}, Qt::Horizontal);
     }
 }

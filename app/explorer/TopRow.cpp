@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/explorer/TopRow.h"
 
+#include "widgets/DropDown.h"
 #include "widgets/Fonts.h"
 #include "widgets/Icons.h"
 #include "widgets/Theme.h"
 
 #include <QAbstractButton>
-#include <QComboBox>
 #include <QEvent>
 #include <QMenuBar>
 #include <QPainter>
@@ -74,7 +74,7 @@ TopRow::TopRow(QWidget* parent)
     , m_back(toolButton(Icon::Back, tr("Back (Alt+Left)"), this))
     , m_forward(toolButton(Icon::Forward, tr("Forward (Alt+Right)"), this))
     , m_goTo(new GoToButton(this))
-    , m_device(new QComboBox(this))
+    , m_device(new widgets::DropDown({}, 28, this))
     , m_theme(toolButton(Icon::Moon, tr("Switch between light and dark"), this))
 {
     setFixedHeight(kHeight);
@@ -119,7 +119,7 @@ void TopRow::arrange()
         x += 28;
     }
     m_theme->setGeometry(width() - 36, 6, 24, 24);
-    const int device = std::min(m_device->sizeHint().width() + 8, kGreatestDeviceWidth);
+    const int device = std::min(m_device->sizeHint().width(), kGreatestDeviceWidth);
     const int deviceX = width() - 44 - device;
     m_device->setGeometry(deviceX, 4, device, 28);
     const int wanted = width() > kWide ? kGoToWide : kGoToNarrow;

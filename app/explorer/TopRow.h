@@ -4,9 +4,12 @@
 
 #include <QWidget>
 
-class QComboBox;
 class QMenuBar;
 class QToolButton;
+
+namespace modulelens::widgets {
+class DropDown;
+}
 
 namespace modulelens::explorer {
 
@@ -43,7 +46,7 @@ private:
     QToolButton* m_back;
     QToolButton* m_forward;
     GoToButton* m_goTo;
-    QComboBox* m_device;
+    widgets::DropDown* m_device;
     QToolButton* m_theme;
 };
 

@@ -97,6 +97,7 @@ VersionPage::VersionPage(Session& session, const models::VersionInfo& version, Q
     layout->addWidget(m_banner);
     layout->addWidget(m_stack, 1);
     m_header->show(version);
+    setFocusProxy(m_hierarchy);
     connect(m_tabs, &widgets::TabStrip::currentChanged, m_stack, &QStackedWidget::setCurrentIndex);
     connect(m_header, &VersionHeader::validateRequested, this, &VersionPage::validate);
     connect(m_header, &VersionHeader::profileRequested, this, &VersionPage::profile);

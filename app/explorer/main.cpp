@@ -6,6 +6,7 @@
 #include "app/explorer/Session.h"
 #include "app/explorer/Settings.h"
 #include "backend/registry/Registry.h"
+#include "widgets/ExplorerStyle.h"
 #include "widgets/ThemeController.h"
 
 #include <QApplication>
@@ -88,7 +89,7 @@ int main(int argc, char** argv)
     QElapsedTimer clock;
     clock.start();
     const QApplication application(argc, argv);
-    QApplication::setStyle(QStringLiteral("Fusion"));
+    QApplication::setStyle(new widgets::ExplorerStyle);
     QApplication::setOrganizationName(QStringLiteral("modulelens"));
     QApplication::setApplicationName(QStringLiteral("modulelens-explorer"));
     QApplication::setApplicationDisplayName(QStringLiteral("ModuleLens"));
