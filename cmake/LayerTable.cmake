@@ -19,7 +19,7 @@ ml_layer(operations DIR backend/operations
 ml_layer(engine DIR backend/engine MAY_USE base capture graph profile protocol THIRD_PARTY torch nlohmann_json)
 ml_layer(models DIR models
     MAY_USE base capture graph profile registry protocol operations
-    THIRD_PARTY qtcore qtgui)
+    THIRD_PARTY qtcore qtgui nlohmann_json)
 ml_layer(widgets DIR widgets LICENCE GPL-3.0-or-later
     MAY_USE base capture graph profile models
     THIRD_PARTY qtcore qtgui qtwidgets qtsvg qcustomplot)
