@@ -25,8 +25,7 @@ struct Unit {
 };
 
 /// Three significant digits in the largest unit that leaves at least 1; whole numbers in the smallest unit.
-QString scaled(std::int64_t value, std::span<const Unit> units)
-{
+QString scaled(std::int64_t value, std::span<const Unit> units) {
     const double size = std::abs(static_cast<double>(value));
     const Unit* unit = &units.front();
     for (const Unit& candidate : units) {
@@ -51,8 +50,7 @@ QString scaled(std::int64_t value, std::span<const Unit> units)
     return text;
 }
 
-QDateTime parseUtc(const std::string& text)
-{
+QDateTime parseUtc(const std::string& text) {
     QDateTime time = QDateTime::fromString(QString::fromStdString(text), Qt::ISODateWithMs);
     time.setTimeSpec(Qt::UTC);
     return time;
@@ -60,31 +58,31 @@ QDateTime parseUtc(const std::string& text)
 
 } // namespace
 
-QString notApplicable() { return QStringLiteral("—"); }
+QString notApplicable() {
+    return QStringLiteral("—");
+}
 
-QString notCaptured() { return QStringLiteral("not captured"); }
+QString notCaptured() {
+    return QStringLiteral("not captured");
+}
 
-QString formatNanoseconds(std::int64_t nanoseconds)
-{
+QString formatNanoseconds(std::int64_t nanoseconds) {
     static constexpr std::array<Unit, 4> kUnits = {{{1, u"ns"}, {1e3, u"µs"}, {1e6, u"ms"}, {1e9, u"s"}}};
     return scaled(nanoseconds, kUnits);
 }
 
-QString formatBytes(std::int64_t bytes)
-{
+QString formatBytes(std::int64_t bytes) {
     static constexpr std::array<Unit, 5> kUnits = {{{1, u"B"}, {1e3, u"kB"}, {1e6, u"MB"}, {1e9, u"GB"}, {1e12, u"TB"}}};
     return scaled(bytes, kUnits);
 }
 
-QString formatFlops(std::int64_t flops)
-{
+QString formatFlops(std::int64_t flops) {
     static constexpr std::array<Unit, 6> kUnits = {
         {{1, u""}, {1e3, u"k"}, {1e6, u"M"}, {1e9, u"G"}, {1e12, u"T"}, {1e15, u"P"}}};
     return scaled(flops, kUnits);
 }
 
-QString formatCount(std::int64_t count)
-{
+QString formatCount(std::int64_t count) {
     QString digits = QString::number(count);
     const qsizetype first = count < 0 ? 1 : 0;
     for (qsizetype at = digits.size() - 3; at > first; at -= 3) {
@@ -93,8 +91,7 @@ QString formatCount(std::int64_t count)
     return digits;
 }
 
-QString formatShare(double share)
-{
+QString formatShare(double share) {
     const double percent = share * 100;
     QString text = percent > 0 && percent < 0.05 ? QStringLiteral("< 0.1") : QLocale::c().toString(percent, 'f', 1);
     if (percent >= 99.95 && percent <= 100.05) {
@@ -103,8 +100,7 @@ QString formatShare(double share)
     return text + kSpace + u'%';
 }
 
-QString formatMetric(std::string_view unit, std::int64_t value)
-{
+QString formatMetric(std::string_view unit, std::int64_t value) {
     if (value == profile::kUnknown) {
         return notApplicable();
     }
@@ -114,8 +110,7 @@ QString formatMetric(std::string_view unit, std::int64_t value)
     return unit == "flops" ? formatFlops(value) : formatBytes(value);
 }
 
-QString formatReal(double value)
-{
+QString formatReal(double value) {
     if (std::isnan(value)) {
         return QStringLiteral("NaN");
     }
@@ -139,8 +134,7 @@ QString formatReal(double value)
     return text.replace(u'-', kMinus);
 }
 
-QString formatShape(const std::vector<std::int64_t>& shape)
-{
+QString formatShape(const std::vector<std::int64_t>& shape) {
     QString text = QStringLiteral("[");
     for (std::size_t i = 0; i < shape.size(); ++i) {
         text += (i == 0 ? QString() : QStringLiteral(", ")) + QString::number(shape[i]);
@@ -148,8 +142,7 @@ QString formatShape(const std::vector<std::int64_t>& shape)
     return text + u']';
 }
 
-QString formatAge(const std::string& utc, const std::string& nowUtc)
-{
+QString formatAge(const std::string& utc, const std::string& nowUtc) {
     const QDateTime then = parseUtc(utc);
     const QDateTime now = parseUtc(nowUtc);
     if (!then.isValid() || !now.isValid()) {
@@ -172,10 +165,11 @@ QString formatAge(const std::string& utc, const std::string& nowUtc)
     return QString::number(days / 30) + kSpace + QStringLiteral("mo");
 }
 
-std::string utcNow() { return QDateTime::currentDateTimeUtc().toString(Qt::ISODate).toStdString(); }
+std::string utcNow() {
+    return QDateTime::currentDateTimeUtc().toString(Qt::ISODate).toStdString();
+}
 
-QString bareClassName(std::string_view className)
-{
+QString bareClassName(std::string_view className) {
     const std::size_t colon = className.rfind(':');
     std::string_view name = colon == std::string_view::npos ? className : className.substr(colon + 1);
     const std::size_t dot = name.rfind('.');
@@ -183,8 +177,7 @@ QString bareClassName(std::string_view className)
     return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
 }
 
-QString metricTitle(std::string_view metric)
-{
+QString metricTitle(std::string_view metric) {
     if (metric == "latency") {
         return QStringLiteral("Latency");
     }

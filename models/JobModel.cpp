@@ -21,34 +21,42 @@ constexpr int kTickMilliseconds = 1000;
 using operations::JobSnapshot;
 using operations::JobState;
 
-JobModel::State stateFrom(JobState state)
-{
+JobModel::State stateFrom(JobState state) {
     switch (state) {
-    case JobState::Queued: return JobModel::State::Queued;
-    case JobState::Running: return JobModel::State::Running;
-    case JobState::Done: return JobModel::State::Done;
-    case JobState::Failed: return JobModel::State::Failed;
-    case JobState::Cancelled: return JobModel::State::Cancelled;
+        case JobState::Queued:
+            return JobModel::State::Queued;
+        case JobState::Running:
+            return JobModel::State::Running;
+        case JobState::Done:
+            return JobModel::State::Done;
+        case JobState::Failed:
+            return JobModel::State::Failed;
+        case JobState::Cancelled:
+            return JobModel::State::Cancelled;
     }
     return JobModel::State::Failed;
 }
 
-bool isOver(JobState state) { return state != JobState::Queued && state != JobState::Running; }
+bool isOver(JobState state) {
+    return state != JobState::Queued && state != JobState::Running;
+}
 
-Tone toneOf(const JobSnapshot& job)
-{
+Tone toneOf(const JobSnapshot& job) {
     switch (job.state) {
-    case JobState::Running: return Tone::Accent;
-    case JobState::Done: return Tone::Good;
-    case JobState::Failed: return Tone::Bad;
-    case JobState::Cancelled:
-    case JobState::Queued: break;
+        case JobState::Running:
+            return Tone::Accent;
+        case JobState::Done:
+            return Tone::Good;
+        case JobState::Failed:
+            return Tone::Bad;
+        case JobState::Cancelled:
+        case JobState::Queued:
+            break;
     }
     return Tone::Dim;
 }
 
-QString titleOfKind(const std::string& kind)
-{
+QString titleOfKind(const std::string& kind) {
     QString title = QString::fromStdString(kind);
     if (!title.isEmpty()) {
         title[0] = title[0].toUpper();
@@ -56,8 +64,7 @@ QString titleOfKind(const std::string& kind)
     return title;
 }
 
-QString elapsedText(const JobSnapshot& job)
-{
+QString elapsedText(const JobSnapshot& job) {
     if (!job.started) {
         return notApplicable();
     }
@@ -68,11 +75,7 @@ QString elapsedText(const JobSnapshot& job)
 
 } // namespace
 
-JobModel::JobModel(QObject* parent)
-    : QAbstractTableModel(parent)
-    , m_refresh(new QTimer(this))
-    , m_tick(new QTimer(this))
-{
+JobModel::JobModel(QObject* parent) : QAbstractTableModel(parent), m_refresh(new QTimer(this)), m_tick(new QTimer(this)) {
     m_refresh->setSingleShot(true);
     m_refresh->setInterval(kRefreshMilliseconds);
     connect(m_refresh, &QTimer::timeout, this, &JobModel::refresh);
@@ -85,10 +88,11 @@ JobModel::JobModel(QObject* parent)
     m_queue = std::make_unique<operations::JobQueue>([this](int) { noteChange(); });
 }
 
-JobModel::~JobModel() { m_queue.reset(); }
+JobModel::~JobModel() {
+    m_queue.reset();
+}
 
-void JobModel::noteChange()
-{
+void JobModel::noteChange() {
     // One queued call stands for all changes until it has arrived.
     if (!m_dirty.exchange(true)) {
         QMetaObject::invokeMethod(
@@ -102,28 +106,29 @@ void JobModel::noteChange()
     }
 }
 
-int JobModel::add(operations::JobRequest request, const QString& subject, const QString& device)
-{
+int JobModel::add(operations::JobRequest request, const QString& subject, const QString& device) {
     const int id = m_queue->add(std::move(request));
     m_meta.insert(id, {subject, device});
     refresh();
     return id;
 }
 
-void JobModel::cancel(int id) { m_queue->cancel(id); }
+void JobModel::cancel(int id) {
+    m_queue->cancel(id);
+}
 
-void JobModel::rerun(int id)
-{
+void JobModel::rerun(int id) {
     if (const std::optional<int> again = m_queue->rerun(id)) {
         m_meta.insert(*again, m_meta.value(id));
         refresh();
     }
 }
 
-void JobModel::clearFinished() { m_queue->clearFinished(); }
+void JobModel::clearFinished() {
+    m_queue->clearFinished();
+}
 
-void JobModel::refresh()
-{
+void JobModel::refresh() {
     m_dirty = false;
     std::vector<JobSnapshot> now = m_queue->jobs();
     std::reverse(now.begin(), now.end());
@@ -134,8 +139,9 @@ void JobModel::refresh()
             ended.append({job.id, stateFrom(job.state)});
         }
     }
-    const bool sameRows = now.size() == m_jobs.size()
-        && std::equal(now.begin(), now.end(), m_jobs.begin(), [](const JobSnapshot& a, const JobSnapshot& b) { return a.id == b.id; });
+    const bool sameRows =
+        now.size() == m_jobs.size() && std::equal(now.begin(), now.end(), m_jobs.begin(),
+                                                  [](const JobSnapshot& a, const JobSnapshot& b) { return a.id == b.id; });
     if (sameRows) {
         m_jobs = std::move(now);
         if (!m_jobs.empty()) {
@@ -157,45 +163,44 @@ void JobModel::refresh()
     }
 }
 
-const JobSnapshot* JobModel::find(int id) const
-{
+const JobSnapshot* JobModel::find(int id) const {
     const auto found = std::find_if(m_jobs.begin(), m_jobs.end(), [id](const JobSnapshot& job) { return job.id == id; });
     return found == m_jobs.end() ? nullptr : &*found;
 }
 
-int JobModel::idAt(int row) const
-{
+int JobModel::idAt(int row) const {
     return row < 0 || row >= rowCount() ? 0 : m_jobs[static_cast<std::size_t>(row)].id;
 }
 
-JobModel::State JobModel::stateAt(int row) const { return stateOf(idAt(row)); }
+JobModel::State JobModel::stateAt(int row) const {
+    return stateOf(idAt(row));
+}
 
-JobModel::State JobModel::stateOf(int id) const
-{
+JobModel::State JobModel::stateOf(int id) const {
     const JobSnapshot* job = find(id);
     return job == nullptr ? State::Cancelled : stateFrom(job->state);
 }
 
-JobModel::Action JobModel::actionAt(int row) const
-{
+JobModel::Action JobModel::actionAt(int row) const {
     switch (stateAt(row)) {
-    case State::Queued:
-    case State::Running: return Action::Cancel;
-    case State::Failed: return Action::Log;
-    case State::Done:
-    case State::Cancelled: break;
+        case State::Queued:
+        case State::Running:
+            return Action::Cancel;
+        case State::Failed:
+            return Action::Log;
+        case State::Done:
+        case State::Cancelled:
+            break;
     }
     return Action::Rerun;
 }
 
-QString JobModel::sentenceOf(int id) const
-{
+QString JobModel::sentenceOf(int id) const {
     const JobSnapshot* job = find(id);
     return job == nullptr ? QString() : QString::fromStdString(job->sentence);
 }
 
-QString JobModel::logOf(int id) const
-{
+QString JobModel::logOf(int id) const {
     const JobSnapshot* job = find(id);
     if (job == nullptr) {
         return {};
@@ -212,8 +217,7 @@ QString JobModel::logOf(int id) const
     return lines.join(u'\n');
 }
 
-QString JobModel::summary() const
-{
+QString JobModel::summary() const {
     int running = 0;
     int queued = 0;
     int done = 0;
@@ -237,8 +241,7 @@ QString JobModel::summary() const
     return parts.isEmpty() ? tr("none yet") : parts.join(QStringLiteral(" · "));
 }
 
-int JobModel::runningRow() const
-{
+int JobModel::runningRow() const {
     for (int row = 0; row < rowCount(); ++row) {
         if (stateAt(row) == State::Running) {
             return row;
@@ -247,38 +250,42 @@ int JobModel::runningRow() const
     return -1;
 }
 
-bool JobModel::isIdle() const
-{
+bool JobModel::isIdle() const {
     return std::all_of(m_jobs.begin(), m_jobs.end(), [](const JobSnapshot& job) { return isOver(job.state); });
 }
 
-int JobModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(m_jobs.size()); }
+int JobModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : static_cast<int>(m_jobs.size());
+}
 
-int JobModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(kColumns); }
+int JobModel::columnCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : static_cast<int>(kColumns);
+}
 
-QString JobModel::resultText(const JobSnapshot& job) const
-{
+QString JobModel::resultText(const JobSnapshot& job) const {
     switch (job.state) {
-    case JobState::Queued: return tr("waiting for its turn");
-    case JobState::Running: {
-        if (job.cancelRequested) {
-            return tr("stopping");
+        case JobState::Queued:
+            return tr("waiting for its turn");
+        case JobState::Running: {
+            if (job.cancelRequested) {
+                return tr("stopping");
+            }
+            QString text = job.stage.empty() ? tr("starting") : QString::fromStdString(job.stage);
+            if (job.total > 0) {
+                text += QStringLiteral(" · ") + formatCount(job.done) + tr(" of ") + formatCount(job.total);
+            }
+            return text;
         }
-        QString text = job.stage.empty() ? tr("starting") : QString::fromStdString(job.stage);
-        if (job.total > 0) {
-            text += QStringLiteral(" · ") + formatCount(job.done) + tr(" of ") + formatCount(job.total);
-        }
-        return text;
-    }
-    case JobState::Cancelled: return tr("cancelled");
-    case JobState::Done:
-    case JobState::Failed: break;
+        case JobState::Cancelled:
+            return tr("cancelled");
+        case JobState::Done:
+        case JobState::Failed:
+            break;
     }
     return QString::fromStdString(job.sentence).simplified();
 }
 
-QVariant JobModel::data(const QModelIndex& index, int role) const
-{
+QVariant JobModel::data(const QModelIndex& index, int role) const {
     if (!index.isValid() || index.row() >= rowCount()) {
         return {};
     }
@@ -286,50 +293,61 @@ QVariant JobModel::data(const QModelIndex& index, int role) const
     const Meta meta = m_meta.value(job.id);
     const int column = index.column();
     switch (role) {
-    case Qt::DisplayRole:
-    case Qt::AccessibleTextRole:
-        switch (column) {
-        case JobColumn: return titleOfKind(job.kind);
-        case ModuleColumn: return meta.subject.isEmpty() ? QString::fromStdString(job.title) : meta.subject;
-        case DeviceColumn: return meta.device;
-        case ResultColumn: return resultText(job);
-        case TimeColumn: return elapsedText(job);
-        case ActionColumn:
-            switch (actionAt(index.row())) {
-            case Action::Cancel: return tr("Cancel");
-            case Action::Rerun: return tr("Rerun");
-            case Action::Log: return tr("Log");
+        case Qt::DisplayRole:
+        case Qt::AccessibleTextRole:
+            switch (column) {
+                case JobColumn:
+                    return titleOfKind(job.kind);
+                case ModuleColumn:
+                    return meta.subject.isEmpty() ? QString::fromStdString(job.title) : meta.subject;
+                case DeviceColumn:
+                    return meta.device;
+                case ResultColumn:
+                    return resultText(job);
+                case TimeColumn:
+                    return elapsedText(job);
+                case ActionColumn:
+                    switch (actionAt(index.row())) {
+                        case Action::Cancel:
+                            return tr("Cancel");
+                        case Action::Rerun:
+                            return tr("Rerun");
+                        case Action::Log:
+                            return tr("Log");
+                    }
+                    break;
+                default:
+                    break;
             }
-            break;
-        default: break;
-        }
-        return {};
-    case Qt::ToolTipRole:
-        return column == ResultColumn ? QVariant(QString::fromStdString(job.sentence)) : QVariant();
-    case StatusIconRole:
-        return column == JobColumn ? QVariant(static_cast<int>(toneOf(job))) : QVariant();
-    case ProgressRole:
-        if (column == ResultColumn && job.state == JobState::Running) {
-            return job.total > 0 ? static_cast<double>(job.done) / static_cast<double>(job.total) : -1.0;
-        }
-        return {};
-    case ToneRole:
-        if (column == ResultColumn) {
-            const bool failed = job.state == JobState::Failed;
-            return static_cast<int>(failed ? Tone::Bad : job.state == JobState::Done ? Tone::Normal : Tone::Secondary);
-        }
-        if (column == ActionColumn) {
-            return static_cast<int>(job.state == JobState::Running ? Tone::Accent : Tone::Normal);
-        }
-        return static_cast<int>(column == DeviceColumn || column == TimeColumn ? Tone::Secondary : Tone::Normal);
-    case NumberRole: return column == TimeColumn;
-    case Qt::TextAlignmentRole: return static_cast<int>(column == TimeColumn ? Qt::AlignRight : Qt::AlignLeft);
-    default: return {};
+            return {};
+        case Qt::ToolTipRole:
+            return column == ResultColumn ? QVariant(QString::fromStdString(job.sentence)) : QVariant();
+        case StatusIconRole:
+            return column == JobColumn ? QVariant(static_cast<int>(toneOf(job))) : QVariant();
+        case ProgressRole:
+            if (column == ResultColumn && job.state == JobState::Running) {
+                return job.total > 0 ? static_cast<double>(job.done) / static_cast<double>(job.total) : -1.0;
+            }
+            return {};
+        case ToneRole:
+            if (column == ResultColumn) {
+                const bool failed = job.state == JobState::Failed;
+                return static_cast<int>(failed ? Tone::Bad : job.state == JobState::Done ? Tone::Normal : Tone::Secondary);
+            }
+            if (column == ActionColumn) {
+                return static_cast<int>(job.state == JobState::Running ? Tone::Accent : Tone::Normal);
+            }
+            return static_cast<int>(column == DeviceColumn || column == TimeColumn ? Tone::Secondary : Tone::Normal);
+        case NumberRole:
+            return column == TimeColumn;
+        case Qt::TextAlignmentRole:
+            return static_cast<int>(column == TimeColumn ? Qt::AlignRight : Qt::AlignLeft);
+        default:
+            return {};
     }
 }
 
-QVariant JobModel::headerData(int section, Qt::Orientation orientation, int role) const
-{
+QVariant JobModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal) {
         return {};
     }
@@ -340,12 +358,18 @@ QVariant JobModel::headerData(int section, Qt::Orientation orientation, int role
         return {};
     }
     switch (section) {
-    case JobColumn: return tr("Job");
-    case ModuleColumn: return tr("Module");
-    case DeviceColumn: return tr("Device");
-    case ResultColumn: return tr("Result");
-    case TimeColumn: return tr("Time");
-    default: return QString();
+        case JobColumn:
+            return tr("Job");
+        case ModuleColumn:
+            return tr("Module");
+        case DeviceColumn:
+            return tr("Device");
+        case ResultColumn:
+            return tr("Result");
+        case TimeColumn:
+            return tr("Time");
+        default:
+            return QString();
     }
 }
 

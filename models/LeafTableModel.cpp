@@ -15,8 +15,7 @@ namespace {
 
 using protocol::LeafResult;
 
-CellChip verdictChip(const LeafResult& leaf)
-{
+CellChip verdictChip(const LeafResult& leaf) {
     if (leaf.verdict == "exact") {
         return {LeafTableModel::tr("Bit-exact"), Tone::Good};
     }
@@ -29,11 +28,14 @@ CellChip verdictChip(const LeafResult& leaf)
     return {LeafTableModel::tr("Not comparable"), Tone::Warning};
 }
 
-QString real(const std::optional<double>& value) { return value ? formatReal(*value) : notApplicable(); }
+QString real(const std::optional<double>& value) {
+    return value ? formatReal(*value) : notApplicable();
+}
 
-bool isWorse(const LeafResult& a, const LeafResult& b)
-{
-    const auto rank = [](const LeafResult& leaf) { return leaf.verdict == "fail" ? 2 : leaf.verdict == "not_comparable" ? 1 : 0; };
+bool isWorse(const LeafResult& a, const LeafResult& b) {
+    const auto rank = [](const LeafResult& leaf) {
+        return leaf.verdict == "fail" ? 2 : leaf.verdict == "not_comparable" ? 1 : 0;
+    };
     if (rank(a) != rank(b)) {
         return rank(a) > rank(b);
     }
@@ -45,42 +47,39 @@ bool isWorse(const LeafResult& a, const LeafResult& b)
 
 } // namespace
 
-LeafTableModel::LeafTableModel(QObject* parent)
-    : QAbstractTableModel(parent)
-{
-}
+LeafTableModel::LeafTableModel(QObject* parent) : QAbstractTableModel(parent) {}
 
 LeafTableModel::~LeafTableModel() = default;
 
-void LeafTableModel::setLeaves(std::vector<LeafResult> leaves)
-{
+void LeafTableModel::setLeaves(std::vector<LeafResult> leaves) {
     beginResetModel();
     m_leaves = std::move(leaves);
     endResetModel();
 }
 
-const LeafResult* LeafTableModel::leafAt(int row) const
-{
+const LeafResult* LeafTableModel::leafAt(int row) const {
     return row < 0 || row >= rowCount() ? nullptr : &m_leaves[static_cast<std::size_t>(row)];
 }
 
-int LeafTableModel::worstRow() const
-{
+int LeafTableModel::worstRow() const {
     const auto worst = std::min_element(m_leaves.begin(), m_leaves.end(), isWorse);
     return worst == m_leaves.end() ? -1 : static_cast<int>(worst - m_leaves.begin());
 }
 
-int LeafTableModel::failedCount() const
-{
-    return static_cast<int>(std::count_if(m_leaves.begin(), m_leaves.end(), [](const LeafResult& l) { return l.verdict == "fail"; }));
+int LeafTableModel::failedCount() const {
+    return static_cast<int>(
+        std::count_if(m_leaves.begin(), m_leaves.end(), [](const LeafResult& l) { return l.verdict == "fail"; }));
 }
 
-int LeafTableModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(m_leaves.size()); }
+int LeafTableModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : static_cast<int>(m_leaves.size());
+}
 
-int LeafTableModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(kColumns); }
+int LeafTableModel::columnCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : static_cast<int>(kColumns);
+}
 
-QVariant LeafTableModel::data(const QModelIndex& index, int role) const
-{
+QVariant LeafTableModel::data(const QModelIndex& index, int role) const {
     const LeafResult* leaf = leafAt(index.row());
     if (leaf == nullptr) {
         return {};
@@ -88,42 +87,53 @@ QVariant LeafTableModel::data(const QModelIndex& index, int role) const
     const int column = index.column();
     const bool isNumber = column >= AbsoluteColumn;
     switch (role) {
-    case Qt::DisplayRole:
-        switch (column) {
-        case NameColumn: return tensorName(leaf->pointer);
-        case ShapeColumn: return formatShape(leaf->shape);
-        case TypeColumn: return QString::fromStdString(leaf->dtype);
-        case AbsoluteColumn: return real(leaf->maxAbsDiff);
-        case RelativeColumn: return real(leaf->maxRelDiff);
-        case MismatchedColumn: return formatCount(leaf->mismatched);
-        default: return {};
-        }
-    case Qt::AccessibleTextRole:
-        return column == VerdictColumn ? QVariant(verdictChip(*leaf).text) : data(index, Qt::DisplayRole);
-    case Qt::ToolTipRole:
-        return leaf->reason.empty() ? QVariant() : QVariant(QString::fromStdString(leaf->reason));
-    case Qt::TextAlignmentRole: return static_cast<int>(isNumber ? Qt::AlignRight : Qt::AlignLeft);
-    case NumberRole: return isNumber;
-    case MonospaceRole: return column == ShapeColumn;
-    case ToneRole:
-        return static_cast<int>(column == ShapeColumn || column == TypeColumn ? Tone::Secondary
-                                : leaf->verdict == "fail" && isNumber         ? Tone::Bad
-                                                                              : Tone::Normal);
-    case ChipsRole:
-        return column == VerdictColumn ? QVariant::fromValue(CellChips{verdictChip(*leaf)}) : QVariant();
-    default: return {};
+        case Qt::DisplayRole:
+            switch (column) {
+                case NameColumn:
+                    return tensorName(leaf->pointer);
+                case ShapeColumn:
+                    return formatShape(leaf->shape);
+                case TypeColumn:
+                    return QString::fromStdString(leaf->dtype);
+                case AbsoluteColumn:
+                    return real(leaf->maxAbsDiff);
+                case RelativeColumn:
+                    return real(leaf->maxRelDiff);
+                case MismatchedColumn:
+                    return formatCount(leaf->mismatched);
+                default:
+                    return {};
+            }
+        case Qt::AccessibleTextRole:
+            return column == VerdictColumn ? QVariant(verdictChip(*leaf).text) : data(index, Qt::DisplayRole);
+        case Qt::ToolTipRole:
+            return leaf->reason.empty() ? QVariant() : QVariant(QString::fromStdString(leaf->reason));
+        case Qt::TextAlignmentRole:
+            return static_cast<int>(isNumber ? Qt::AlignRight : Qt::AlignLeft);
+        case NumberRole:
+            return isNumber;
+        case MonospaceRole:
+            return column == ShapeColumn;
+        case ToneRole:
+            return static_cast<int>(column == ShapeColumn || column == TypeColumn ? Tone::Secondary
+                                    : leaf->verdict == "fail" && isNumber         ? Tone::Bad
+                                                                                  : Tone::Normal);
+        case ChipsRole:
+            return column == VerdictColumn ? QVariant::fromValue(CellChips{verdictChip(*leaf)}) : QVariant();
+        default:
+            return {};
     }
 }
 
-QVariant LeafTableModel::headerData(int section, Qt::Orientation orientation, int role) const
-{
+QVariant LeafTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal) {
         return {};
     }
     if (role == Qt::TextAlignmentRole) {
         return static_cast<int>((section >= AbsoluteColumn ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     }
-    static const QStringList titles = {tr("Output"), tr("Shape"), tr("Type"), tr("Verdict"), tr("Max abs"), tr("Max rel"), tr("Outside")};
+    static const QStringList titles = {tr("Output"),  tr("Shape"),   tr("Type"),   tr("Verdict"),
+                                       tr("Max abs"), tr("Max rel"), tr("Outside")};
     return role == Qt::DisplayRole ? QVariant(titles.value(section)) : QVariant();
 }
 

@@ -17,7 +17,16 @@ class LeafTableModel : public QAbstractTableModel {
     Q_OBJECT
 
 public:
-    enum Column { NameColumn, ShapeColumn, TypeColumn, VerdictColumn, AbsoluteColumn, RelativeColumn, MismatchedColumn, kColumns };
+    enum Column {
+        NameColumn,
+        ShapeColumn,
+        TypeColumn,
+        VerdictColumn,
+        AbsoluteColumn,
+        RelativeColumn,
+        MismatchedColumn,
+        kColumns
+    };
 
     explicit LeafTableModel(QObject* parent = nullptr);
     ~LeafTableModel() override;

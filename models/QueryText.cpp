@@ -6,8 +6,7 @@
 
 namespace modulelens::models {
 
-QStringList splitQuery(const QString& query)
-{
+QStringList splitQuery(const QString& query) {
     QStringList words;
     QString word;
     bool quoted = false;
@@ -34,13 +33,13 @@ QStringList splitQuery(const QString& query)
     return words;
 }
 
-QString queryTerm(const QString& field, const QString& value)
-{
-    const bool plain = !value.isEmpty()
-        && std::none_of(value.begin(), value.end(),
-                        [](QChar c) { return c.isSpace() || c == u'"' || c == u'\\' || c == u'(' || c == u')'; });
+QString queryTerm(const QString& field, const QString& value) {
+    const bool plain = !value.isEmpty() && std::none_of(value.begin(), value.end(), [](QChar c) {
+        return c.isSpace() || c == u'"' || c == u'\\' || c == u'(' || c == u')';
+    });
     // Names are asked for exactly, labels are exact anyway.
-    const bool isName = field == QStringLiteral("model") || field == QStringLiteral("module") || field == QStringLiteral("class");
+    const bool isName =
+        field == QStringLiteral("model") || field == QStringLiteral("module") || field == QStringLiteral("class");
     const QString start = field + (isName ? u'=' : u':');
     if (plain) {
         return start + value;
@@ -50,8 +49,7 @@ QString queryTerm(const QString& field, const QString& value)
     return start + u'"' + escaped + u'"';
 }
 
-bool isQueryTerm(const QString& word)
-{
+bool isQueryTerm(const QString& word) {
     qsizetype at = word.startsWith(u'-') ? 1 : 0;
     const qsizetype start = at;
     while (at < word.size() && (word[at].isLetterOrNumber() || word[at] == u'.' || word[at] == u'_')) {
@@ -60,10 +58,11 @@ bool isQueryTerm(const QString& word)
     return at > start && at + 1 < word.size() && QStringLiteral(":<>=").contains(word[at]);
 }
 
-bool queryHasTerm(const QString& query, const QString& term) { return splitQuery(query).contains(term); }
+bool queryHasTerm(const QString& query, const QString& term) {
+    return splitQuery(query).contains(term);
+}
 
-QString queryWithTermToggled(const QString& query, const QString& term)
-{
+QString queryWithTermToggled(const QString& query, const QString& term) {
     QStringList words = splitQuery(query);
     if (words.removeAll(term) == 0) {
         words.append(term);

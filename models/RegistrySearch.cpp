@@ -27,16 +27,14 @@ struct FacetField {
 constexpr std::array<FacetField, 4> kFields = {{{"model", "Model"}, {"tag", "Tag"}, {"class", "Class"}, {"device", "Device"}}};
 
 /// Index of the character that a message of the query parser ("… at character 7:" and a picture of the query) is about.
-int positionIn(const QString& message)
-{
+int positionIn(const QString& message) {
     static const QRegularExpression pattern(QStringLiteral("at character (\\d+)"));
     const QRegularExpressionMatch match = pattern.match(message);
     return match.hasMatch() ? match.captured(1).toInt() - 1 : -1;
 }
 
 /// The message without the picture, which the query field draws itself, and what to do.
-QString sentenceOf(const base::Error& error)
-{
+QString sentenceOf(const base::Error& error) {
     QString message = QString::fromStdString(error.message);
     const qsizetype picture = message.indexOf(QStringLiteral(":\n"));
     if (picture >= 0) {
@@ -48,39 +46,31 @@ QString sentenceOf(const base::Error& error)
 
 } // namespace
 
-RegistrySearch::RegistrySearch(TaskPool& pool, QObject* parent)
-    : QObject(parent)
-    , m_task(pool)
-    , m_tree(pool)
-{
+RegistrySearch::RegistrySearch(TaskPool& pool, QObject* parent) : QObject(parent), m_task(pool), m_tree(pool) {
     connect(&m_task, &LatestTask::busyChanged, this, &RegistrySearch::busyChanged);
 }
 
 RegistrySearch::~RegistrySearch() = default;
 
-void RegistrySearch::setRegistry(std::shared_ptr<registry::Registry> registry)
-{
+void RegistrySearch::setRegistry(std::shared_ptr<registry::Registry> registry) {
     m_registry = std::move(registry);
     m_answered = false;
     m_tree.setRegistry(m_registry);
     refresh();
 }
 
-void RegistrySearch::setQuery(const QString& query)
-{
+void RegistrySearch::setQuery(const QString& query) {
     if (query != m_query) {
         m_query = query;
         refresh();
     }
 }
 
-void RegistrySearch::refresh()
-{
+void RegistrySearch::refresh() {
     if (!m_registry) {
         return;
     }
-    const auto work = [registry = m_registry,
-                       query = m_query.toStdString()](std::stop_token stop) -> base::Result<Answer> {
+    const auto work = [registry = m_registry, query = m_query.toStdString()](std::stop_token stop) -> base::Result<Answer> {
         Answer answer;
         registry::SearchRequest request;
         request.limit = 1;
@@ -122,8 +112,7 @@ void RegistrySearch::refresh()
     });
 }
 
-void RegistrySearch::show(const QString& query, Answer answer)
-{
+void RegistrySearch::show(const QString& query, Answer answer) {
     m_answered = true;
     m_allVersions = answer.allVersions;
     m_versionCount = answer.versionCount;

@@ -14,20 +14,22 @@ namespace {
 
 using operations::TensorStatistics;
 
-bool isOutput(const TensorStatistics& tensor) { return tensor.pointer.rfind("/output", 0) == 0; }
+bool isOutput(const TensorStatistics& tensor) {
+    return tensor.pointer.rfind("/output", 0) == 0;
+}
 
-QString real(const std::optional<double>& value) { return value ? formatReal(*value) : notApplicable(); }
+QString real(const std::optional<double>& value) {
+    return value ? formatReal(*value) : notApplicable();
+}
 
-QString shortType(capture::ScalarType type)
-{
+QString shortType(capture::ScalarType type) {
     const std::string_view name = capture::scalarTypeName(type);
     return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
 }
 
 } // namespace
 
-QString tensorName(const std::string& pointer)
-{
+QString tensorName(const std::string& pointer) {
     QStringList parts = QString::fromStdString(pointer).split(u'/', Qt::SkipEmptyParts);
     QString name;
     bool afterTree = false;
@@ -54,15 +56,11 @@ QString tensorName(const std::string& pointer)
     return name;
 }
 
-TensorTableModel::TensorTableModel(QObject* parent)
-    : QAbstractTableModel(parent)
-{
-}
+TensorTableModel::TensorTableModel(QObject* parent) : QAbstractTableModel(parent) {}
 
 TensorTableModel::~TensorTableModel() = default;
 
-void TensorTableModel::setTensors(std::vector<TensorStatistics> tensors)
-{
+void TensorTableModel::setTensors(std::vector<TensorStatistics> tensors) {
     beginResetModel();
     m_tensors = std::move(tensors);
     m_rows.clear();
@@ -83,23 +81,23 @@ void TensorTableModel::setTensors(std::vector<TensorStatistics> tensors)
     endResetModel();
 }
 
-const TensorStatistics* TensorTableModel::tensorAt(int row) const
-{
+const TensorStatistics* TensorTableModel::tensorAt(int row) const {
     if (row < 0 || row >= rowCount() || m_rows[static_cast<std::size_t>(row)].tensor < 0) {
         return nullptr;
     }
     return &m_tensors[static_cast<std::size_t>(m_rows[static_cast<std::size_t>(row)].tensor)];
 }
 
-int TensorTableModel::tensorCount() const { return static_cast<int>(m_tensors.size()); }
-
-int TensorTableModel::nanTensorCount() const
-{
-    return static_cast<int>(std::count_if(m_tensors.begin(), m_tensors.end(), [](const TensorStatistics& t) { return t.nanCount > 0; }));
+int TensorTableModel::tensorCount() const {
+    return static_cast<int>(m_tensors.size());
 }
 
-QString TensorTableModel::firstNanTensor() const
-{
+int TensorTableModel::nanTensorCount() const {
+    return static_cast<int>(
+        std::count_if(m_tensors.begin(), m_tensors.end(), [](const TensorStatistics& t) { return t.nanCount > 0; }));
+}
+
+QString TensorTableModel::firstNanTensor() const {
     for (const TensorStatistics& tensor : m_tensors) {
         if (tensor.nanCount > 0) {
             return tensorName(tensor.pointer);
@@ -108,36 +106,47 @@ QString TensorTableModel::firstNanTensor() const
     return {};
 }
 
-int TensorTableModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(m_rows.size()); }
+int TensorTableModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : static_cast<int>(m_rows.size());
+}
 
-int TensorTableModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(kColumns); }
+int TensorTableModel::columnCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : static_cast<int>(kColumns);
+}
 
-QString TensorTableModel::text(const TensorStatistics& tensor, int column) const
-{
+QString TensorTableModel::text(const TensorStatistics& tensor, int column) const {
     switch (column) {
-    case NameColumn: return tensorName(tensor.pointer);
-    case ShapeColumn: return formatShape(tensor.tensor.shape);
-    case TypeColumn: return shortType(tensor.tensor.dtype);
-    case SizeColumn: return formatBytes(tensor.tensor.viewBytes());
-    case MinColumn: return real(tensor.minimum);
-    case MeanColumn: return real(tensor.mean);
-    case MaxColumn: return real(tensor.maximum);
-    case DeviationColumn: return real(tensor.standardDeviation);
-    case ZeroColumn:
-        return tensor.elements > 0 && tensor.gap.empty()
-            ? formatShare(static_cast<double>(tensor.zeroCount) / static_cast<double>(tensor.elements))
-            : notApplicable();
-    case SpecialColumn:
-        if (!tensor.gap.empty()) {
-            return notCaptured();
-        }
-        return tensor.nanCount == 0 && tensor.infiniteCount == 0 ? tr("none") : QString();
-    default: return {};
+        case NameColumn:
+            return tensorName(tensor.pointer);
+        case ShapeColumn:
+            return formatShape(tensor.tensor.shape);
+        case TypeColumn:
+            return shortType(tensor.tensor.dtype);
+        case SizeColumn:
+            return formatBytes(tensor.tensor.viewBytes());
+        case MinColumn:
+            return real(tensor.minimum);
+        case MeanColumn:
+            return real(tensor.mean);
+        case MaxColumn:
+            return real(tensor.maximum);
+        case DeviationColumn:
+            return real(tensor.standardDeviation);
+        case ZeroColumn:
+            return tensor.elements > 0 && tensor.gap.empty()
+                       ? formatShare(static_cast<double>(tensor.zeroCount) / static_cast<double>(tensor.elements))
+                       : notApplicable();
+        case SpecialColumn:
+            if (!tensor.gap.empty()) {
+                return notCaptured();
+            }
+            return tensor.nanCount == 0 && tensor.infiniteCount == 0 ? tr("none") : QString();
+        default:
+            return {};
     }
 }
 
-QVariant TensorTableModel::data(const QModelIndex& index, int role) const
-{
+QVariant TensorTableModel::data(const QModelIndex& index, int role) const {
     if (!index.isValid() || index.row() >= rowCount()) {
         return {};
     }
@@ -152,43 +161,48 @@ QVariant TensorTableModel::data(const QModelIndex& index, int role) const
     const TensorStatistics& tensor = m_tensors[static_cast<std::size_t>(row.tensor)];
     const bool isNumber = column >= SizeColumn && column <= ZeroColumn;
     switch (role) {
-    case Qt::DisplayRole: return text(tensor, column);
-    case Qt::ToolTipRole:
-        return column == SpecialColumn && !tensor.gap.empty() ? QVariant(QString::fromStdString(tensor.gap))
-            : column == NameColumn                           ? QVariant(QString::fromStdString(tensor.pointer))
-                                                             : QVariant();
-    case Qt::TextAlignmentRole: return static_cast<int>(isNumber ? Qt::AlignRight : Qt::AlignLeft);
-    case NumberRole: return isNumber;
-    case MonospaceRole: return column == ShapeColumn;
-    case ToneRole:
-        return static_cast<int>(column == ShapeColumn || column == TypeColumn || column == SpecialColumn ? Tone::Secondary : Tone::Normal);
-    case HistogramRole:
-        if (column == SpreadColumn) {
-            QList<qint64> bins;
-            for (const std::int64_t bin : tensor.histogram) {
-                bins.append(bin);
+        case Qt::DisplayRole:
+            return text(tensor, column);
+        case Qt::ToolTipRole:
+            return column == SpecialColumn && !tensor.gap.empty() ? QVariant(QString::fromStdString(tensor.gap))
+                   : column == NameColumn                         ? QVariant(QString::fromStdString(tensor.pointer))
+                                                                  : QVariant();
+        case Qt::TextAlignmentRole:
+            return static_cast<int>(isNumber ? Qt::AlignRight : Qt::AlignLeft);
+        case NumberRole:
+            return isNumber;
+        case MonospaceRole:
+            return column == ShapeColumn;
+        case ToneRole:
+            return static_cast<int>(column == ShapeColumn || column == TypeColumn || column == SpecialColumn ? Tone::Secondary
+                                                                                                             : Tone::Normal);
+        case HistogramRole:
+            if (column == SpreadColumn) {
+                QList<qint64> bins;
+                for (const std::int64_t bin : tensor.histogram) {
+                    bins.append(bin);
+                }
+                return QVariant::fromValue(bins);
             }
-            return QVariant::fromValue(bins);
-        }
-        return {};
-    case ChipsRole:
-        if (column == SpecialColumn) {
-            CellChips chips;
-            if (tensor.nanCount > 0) {
-                chips.append({formatCount(tensor.nanCount) + tr(" NaN"), Tone::Bad});
+            return {};
+        case ChipsRole:
+            if (column == SpecialColumn) {
+                CellChips chips;
+                if (tensor.nanCount > 0) {
+                    chips.append({formatCount(tensor.nanCount) + tr(" NaN"), Tone::Bad});
+                }
+                if (tensor.infiniteCount > 0) {
+                    chips.append({formatCount(tensor.infiniteCount) + tr(" Inf"), Tone::Warning});
+                }
+                return QVariant::fromValue(chips);
             }
-            if (tensor.infiniteCount > 0) {
-                chips.append({formatCount(tensor.infiniteCount) + tr(" Inf"), Tone::Warning});
-            }
-            return QVariant::fromValue(chips);
-        }
-        return {};
-    default: return {};
+            return {};
+        default:
+            return {};
     }
 }
 
-QVariant TensorTableModel::headerData(int section, Qt::Orientation orientation, int role) const
-{
+QVariant TensorTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal) {
         return {};
     }
@@ -199,13 +213,12 @@ QVariant TensorTableModel::headerData(int section, Qt::Orientation orientation, 
     if (role != Qt::DisplayRole) {
         return {};
     }
-    static const QStringList titles = {tr("Tensor"), tr("Shape"), tr("Type"), tr("Size"), tr("Min"), tr("Mean"), tr("Max"),
-                                       tr("Std"),    tr("Zero"),  tr("Spread"), tr("NaN, Inf")};
+    static const QStringList titles = {tr("Tensor"), tr("Shape"), tr("Type"), tr("Size"),   tr("Min"),     tr("Mean"),
+                                       tr("Max"),    tr("Std"),   tr("Zero"), tr("Spread"), tr("NaN, Inf")};
     return titles.value(section);
 }
 
-Qt::ItemFlags TensorTableModel::flags(const QModelIndex& index) const
-{
+Qt::ItemFlags TensorTableModel::flags(const QModelIndex& index) const {
     if (!index.isValid() || tensorAt(index.row()) == nullptr) {
         return Qt::NoItemFlags;
     }

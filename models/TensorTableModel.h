@@ -21,8 +21,20 @@ class TensorTableModel : public QAbstractTableModel {
     Q_OBJECT
 
 public:
-    enum Column { NameColumn, ShapeColumn, TypeColumn, SizeColumn, MinColumn, MeanColumn, MaxColumn, DeviationColumn, ZeroColumn,
-                  SpreadColumn, SpecialColumn, kColumns };
+    enum Column {
+        NameColumn,
+        ShapeColumn,
+        TypeColumn,
+        SizeColumn,
+        MinColumn,
+        MeanColumn,
+        MaxColumn,
+        DeviationColumn,
+        ZeroColumn,
+        SpreadColumn,
+        SpecialColumn,
+        kColumns
+    };
 
     explicit TensorTableModel(QObject* parent = nullptr);
     ~TensorTableModel() override;

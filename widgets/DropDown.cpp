@@ -18,20 +18,15 @@ namespace {
 constexpr int kPadding = 8;
 constexpr int kChevronRoom = 24;
 constexpr int kIconRoom = 22;
-}
+}  // namespace
 
-DropDown::DropDown(const QString& label, int height, QWidget* parent)
-    : QComboBox(parent)
-    , m_label(label)
-    , m_height(height)
-{
+DropDown::DropDown(const QString& label, int height, QWidget* parent) : QComboBox(parent), m_label(label), m_height(height) {
     setAccessibleName(label);
     setFixedHeight(height);
     setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
 }
 
-QSize DropDown::sizeHint() const
-{
+QSize DropDown::sizeHint() const {
     double widest = 40;
     for (int i = 0; i < count(); ++i) {
         widest = std::max(widest, QFontMetricsF(uiFont(12, QFont::Medium)).horizontalAdvance(itemText(i)));
@@ -41,8 +36,7 @@ QSize DropDown::sizeHint() const
     return {static_cast<int>(std::ceil(widest + label)) + icon + kPadding + kChevronRoom + 2, m_height};
 }
 
-void DropDown::paintEvent(QPaintEvent*)
-{
+void DropDown::paintEvent(QPaintEvent*) {
     const Theme& t = Theme::current();
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);

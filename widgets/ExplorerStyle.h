@@ -11,13 +11,9 @@ class ExplorerStyle : public QProxyStyle {
     Q_OBJECT
 
 public:
-    ExplorerStyle()
-        : QProxyStyle(QStringLiteral("Fusion"))
-    {
-    }
+    ExplorerStyle() : QProxyStyle(QStringLiteral("Fusion")) {}
 
-    int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget, QStyleHintReturn* data) const override
-    {
+    int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget, QStyleHintReturn* data) const override {
         return hint == SH_UnderlineShortcut ? 0 : QProxyStyle::styleHint(hint, option, widget, data);
     }
 };

@@ -20,11 +20,9 @@ namespace {
 constexpr int kHeadHeight = 24;
 constexpr int kEntryHeight = 20;
 constexpr int kEntriesShown = 4;
-}
+}  // namespace
 
-FacetList::FacetList(QWidget* parent)
-    : QWidget(parent)
-{
+FacetList::FacetList(QWidget* parent) : QWidget(parent) {
     setAccessibleName(tr("Filters"));
     setFocusPolicy(Qt::TabFocus);
     setMouseTracking(true);
@@ -34,20 +32,17 @@ FacetList::FacetList(QWidget* parent)
 
 FacetList::~FacetList() = default;
 
-void FacetList::setFacets(const QList<models::Facet>& facets)
-{
+void FacetList::setFacets(const QList<models::Facet>& facets) {
     m_facets = facets;
     layOut();
 }
 
-void FacetList::setOpen(const QString& field, bool open)
-{
+void FacetList::setOpen(const QString& field, bool open) {
     m_open[field] = open;
     layOut();
 }
 
-void FacetList::layOut()
-{
+void FacetList::layOut() {
     m_rows.clear();
     int y = 0;
     for (const models::Facet& facet : m_facets) {
@@ -57,7 +52,8 @@ void FacetList::layOut()
         const bool open = m_open.value(facet.field, false);
         QString summary;
         if (!open) {
-            summary = facet.entries.size() <= 2 ? facet.entries.first().value : models::formatCount(facet.entries.size()) + tr(" values");
+            summary = facet.entries.size() <= 2 ? facet.entries.first().value
+                                                : models::formatCount(facet.entries.size()) + tr(" values");
             if (facet.entries.size() == 2) {
                 summary += QStringLiteral(", ") + facet.entries.last().value;
             }
@@ -71,11 +67,19 @@ void FacetList::layOut()
         const qsizetype shown = all ? facet.entries.size() : std::min<qsizetype>(facet.entries.size(), kEntriesShown);
         for (qsizetype i = 0; i < shown; ++i) {
             const models::FacetEntry& entry = facet.entries[i];
-            m_rows.append({RowKind::Entry, facet.field, entry.value, models::formatCount(entry.count), false, entry.chosen, y, kEntryHeight});
+            m_rows.append({RowKind::Entry, facet.field, entry.value, models::formatCount(entry.count), false, entry.chosen, y,
+                           kEntryHeight});
             y += kEntryHeight;
         }
         if (shown < facet.entries.size()) {
-            m_rows.append({RowKind::More, facet.field, models::formatCount(facet.entries.size() - shown) + tr(" more"), {}, false, false, y, kEntryHeight});
+            m_rows.append({RowKind::More,
+                           facet.field,
+                           models::formatCount(facet.entries.size() - shown) + tr(" more"),
+                           {},
+                           false,
+                           false,
+                           y,
+                           kEntryHeight});
             y += kEntryHeight;
         }
     }
@@ -85,13 +89,11 @@ void FacetList::layOut()
     update();
 }
 
-QSize FacetList::sizeHint() const
-{
+QSize FacetList::sizeHint() const {
     return {240, m_rows.isEmpty() ? 0 : m_rows.last().y + m_rows.last().height};
 }
 
-int FacetList::rowAt(int y) const
-{
+int FacetList::rowAt(int y) const {
     for (int i = 0; i < m_rows.size(); ++i) {
         if (y >= m_rows[i].y && y < m_rows[i].y + m_rows[i].height) {
             return i;
@@ -100,25 +102,27 @@ int FacetList::rowAt(int y) const
     return -1;
 }
 
-void FacetList::activate(int row)
-{
+void FacetList::activate(int row) {
     if (row < 0 || row >= m_rows.size()) {
         return;
     }
     m_focusRow = row;
     const Row chosen = m_rows[row];
     switch (chosen.kind) {
-    case RowKind::Head: setOpen(chosen.field, !chosen.open); break;
-    case RowKind::More:
-        m_showAll.insert(chosen.field);
-        layOut();
-        break;
-    case RowKind::Entry: emit toggled(chosen.field, chosen.text); break;
+        case RowKind::Head:
+            setOpen(chosen.field, !chosen.open);
+            break;
+        case RowKind::More:
+            m_showAll.insert(chosen.field);
+            layOut();
+            break;
+        case RowKind::Entry:
+            emit toggled(chosen.field, chosen.text);
+            break;
     }
 }
 
-void FacetList::paintEvent(QPaintEvent*)
-{
+void FacetList::paintEvent(QPaintEvent*) {
     const Theme& t = Theme::current();
     QPainter painter(this);
     painter.fillRect(rect(), t.surface);
@@ -130,7 +134,8 @@ void FacetList::paintEvent(QPaintEvent*)
         const double middle = row.y + row.height / 2.0;
         if (row.kind == RowKind::Head) {
             paintIcon(painter, QRectF(12, middle - 7, 14, 14), row.open ? Icon::ChevronDown : Icon::ChevronRight, t.text2);
-            const double used = drawText(painter, QRectF(30, row.y, 120, row.height), row.text, uiFont(12, QFont::DemiBold), t.text);
+            const double used =
+                drawText(painter, QRectF(30, row.y, 120, row.height), row.text, uiFont(12, QFont::DemiBold), t.text);
             drawText(painter, QRectF(38 + used, row.y, width() - 50 - used, row.height), row.right, uiFont(11), t.text3,
                      Qt::AlignRight, Qt::ElideMiddle);
         } else if (row.kind == RowKind::Entry) {
@@ -141,7 +146,8 @@ void FacetList::paintEvent(QPaintEvent*)
             if (row.chosen) {
                 paintIcon(painter, QRectF(31, middle - 6, 12, 12), Icon::Check, t.onAccent);
             }
-            drawText(painter, QRectF(52, row.y, width() - 116, row.height), row.text, uiFont(12), t.text, Qt::AlignLeft, Qt::ElideMiddle);
+            drawText(painter, QRectF(52, row.y, width() - 116, row.height), row.text, uiFont(12), t.text, Qt::AlignLeft,
+                     Qt::ElideMiddle);
             drawNumber(painter, QRectF(width() - 72, row.y, 60, row.height), row.right, uiFont(11), t.text2);
         } else {
             drawText(painter, QRectF(52, row.y, width() - 60, row.height), row.text, uiFont(11), t.text3);
@@ -154,10 +160,11 @@ void FacetList::paintEvent(QPaintEvent*)
     }
 }
 
-void FacetList::mousePressEvent(QMouseEvent* event) { activate(rowAt(static_cast<int>(event->position().y()))); }
+void FacetList::mousePressEvent(QMouseEvent* event) {
+    activate(rowAt(static_cast<int>(event->position().y())));
+}
 
-void FacetList::mouseMoveEvent(QMouseEvent* event)
-{
+void FacetList::mouseMoveEvent(QMouseEvent* event) {
     const int row = rowAt(static_cast<int>(event->position().y()));
     if (row != m_hoverRow) {
         m_hoverRow = row;
@@ -165,14 +172,12 @@ void FacetList::mouseMoveEvent(QMouseEvent* event)
     }
 }
 
-void FacetList::leaveEvent(QEvent*)
-{
+void FacetList::leaveEvent(QEvent*) {
     m_hoverRow = -1;
     update();
 }
 
-void FacetList::keyPressEvent(QKeyEvent* event)
-{
+void FacetList::keyPressEvent(QKeyEvent* event) {
     if (event->key() == Qt::Key_Up || event->key() == Qt::Key_Down) {
         const int step = event->key() == Qt::Key_Up ? -1 : 1;
         m_focusRow = std::clamp(m_focusRow + step, 0, std::max(0, static_cast<int>(m_rows.size()) - 1));
@@ -184,8 +189,12 @@ void FacetList::keyPressEvent(QKeyEvent* event)
     }
 }
 
-void FacetList::focusInEvent(QFocusEvent*) { update(); }
+void FacetList::focusInEvent(QFocusEvent*) {
+    update();
+}
 
-void FacetList::focusOutEvent(QFocusEvent*) { update(); }
+void FacetList::focusOutEvent(QFocusEvent*) {
+    update();
+}
 
 } // namespace modulelens::widgets

@@ -16,16 +16,13 @@ constexpr int kTitleHeight = 28;
 constexpr int kRowHeight = 22;
 constexpr int kNameWidth = 112;
 constexpr int kGroupGap = 17;
-}
+}  // namespace
 
-KeyValueList::KeyValueList(QWidget* parent)
-    : QWidget(parent)
-{
+KeyValueList::KeyValueList(QWidget* parent) : QWidget(parent) {
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
-void KeyValueList::setGroups(QList<Group> groups)
-{
+void KeyValueList::setGroups(QList<Group> groups) {
     m_groups = std::move(groups);
     setAccessibleDescription(asText());
     setFixedHeight(sizeHint().height());
@@ -33,8 +30,7 @@ void KeyValueList::setGroups(QList<Group> groups)
     update();
 }
 
-QString KeyValueList::asText() const
-{
+QString KeyValueList::asText() const {
     QString text;
     for (const Group& group : m_groups) {
         text += group.title + u'\n';
@@ -45,8 +41,7 @@ QString KeyValueList::asText() const
     return text;
 }
 
-QSize KeyValueList::sizeHint() const
-{
+QSize KeyValueList::sizeHint() const {
     qsizetype height = 8;
     for (const Group& group : m_groups) {
         height += kTitleHeight + group.rows.size() * kRowHeight + kGroupGap;
@@ -54,8 +49,7 @@ QSize KeyValueList::sizeHint() const
     return {320, static_cast<int>(height)};
 }
 
-void KeyValueList::paintEvent(QPaintEvent*)
-{
+void KeyValueList::paintEvent(QPaintEvent*) {
     const Theme& t = Theme::current();
     QPainter painter(this);
     painter.fillRect(rect(), t.surface);
@@ -78,14 +72,11 @@ void KeyValueList::paintEvent(QPaintEvent*)
     }
 }
 
-NoteRow::NoteRow(QWidget* parent)
-    : QWidget(parent)
-{
+NoteRow::NoteRow(QWidget* parent) : QWidget(parent) {
     setFixedHeight(32);
 }
 
-void NoteRow::setText(const QString& text)
-{
+void NoteRow::setText(const QString& text) {
     m_text = text;
     setAccessibleName(text);
     setToolTip(text);
@@ -93,8 +84,7 @@ void NoteRow::setText(const QString& text)
     update();
 }
 
-void NoteRow::paintEvent(QPaintEvent*)
-{
+void NoteRow::paintEvent(QPaintEvent*) {
     const Theme& t = Theme::current();
     QPainter painter(this);
     painter.fillRect(rect(), t.window);

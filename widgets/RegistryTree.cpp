@@ -26,19 +26,25 @@ constexpr int kRowHeight = 24;
 constexpr int kIndent = 16;
 constexpr int kInset = 10;   ///< Of everything, beyond the tree's own indentation.
 
-RowKind kindOf(const QModelIndex& index) { return static_cast<RowKind>(index.data(RegistryTreeModel::KindRole).toInt()); }
+RowKind kindOf(const QModelIndex& index) {
+    return static_cast<RowKind>(index.data(RegistryTreeModel::KindRole).toInt());
+}
 
 /// Icon of the newest validation; a ring when there was none.
-std::pair<Icon, QColor> verdictIcon(const models::VersionInfo& version)
-{
+std::pair<Icon, QColor> verdictIcon(const models::VersionInfo& version) {
     const Theme& t = Theme::current();
     using Kind = models::VerdictWords::Kind;
     switch (models::verdictWords(version.verdict, version.exact).kind) {
-    case Kind::Good: return {Icon::Check, t.ok};
-    case Kind::Bad: return {Icon::Failed, t.bad};
-    case Kind::Warning: return {Icon::Warning, t.warn};
-    case Kind::Neutral: return {Icon::Gap, t.text3};
-    case Kind::None: break;
+        case Kind::Good:
+            return {Icon::Check, t.ok};
+        case Kind::Bad:
+            return {Icon::Failed, t.bad};
+        case Kind::Warning:
+            return {Icon::Warning, t.warn};
+        case Kind::Neutral:
+            return {Icon::Gap, t.text3};
+        case Kind::None:
+            break;
     }
     return {Icon::Ring, t.text3};
 }
@@ -48,8 +54,7 @@ class RegistryDelegate : public QStyledItemDelegate {
 public:
     using QStyledItemDelegate::QStyledItemDelegate;
 
-    void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override
-    {
+    void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
         painter->save();
         painter->setClipRect(option.rect);
         const Theme& t = Theme::current();
@@ -75,8 +80,8 @@ public:
     [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override { return {120, kRowHeight}; }
 
 private:
-    static void paintVersion(QPainter& painter, const QStyleOptionViewItem& option, const models::VersionInfo& version, const QString& text)
-    {
+    static void paintVersion(QPainter& painter, const QStyleOptionViewItem& option, const models::VersionInfo& version,
+                             const QString& text) {
         const Theme& t = Theme::current();
         const QRect box = option.rect.adjusted(kInset, 0, 0, 0);
         const auto [icon, colour] = verdictIcon(version);
@@ -88,8 +93,8 @@ private:
         const int right = box.right() - 12 - static_cast<int>(ageWidth) - 8;
         int x = box.x() + 18;
         x += static_cast<int>(drawText(painter, QRectF(x, box.y(), right - x, box.height()), text,
-                                       uiFont(12, selected ? QFont::DemiBold : QFont::Normal), t.text))
-            + 8;
+                                       uiFont(12, selected ? QFont::DemiBold : QFont::Normal), t.text)) +
+             8;
         const double middle = box.y() + box.height() / 2.0;
         QList<Chip> chips;
         for (const QString& alias : version.aliases) {
@@ -102,7 +107,8 @@ private:
             // Room for "+n" stays until the last chip.
             const int reserve = i + 1 < chips.size() ? 24 : 0;
             if (x + chipWidth(chips[i]) + reserve > right) {
-                drawText(painter, QRectF(x, box.y(), right - x + 4, box.height()), u'+' + QString::number(chips.size() - i), uiFont(11), t.text2);
+                drawText(painter, QRectF(x, box.y(), right - x + 4, box.height()), u'+' + QString::number(chips.size() - i),
+                         uiFont(11), t.text2);
                 break;
             }
             x += paintChip(painter, x, middle, chips[i]) + 4;
@@ -112,9 +118,7 @@ private:
 
 } // namespace
 
-RegistryTree::RegistryTree(QWidget* parent)
-    : QTreeView(parent)
-{
+RegistryTree::RegistryTree(QWidget* parent) : QTreeView(parent) {
     setAccessibleName(tr("Models, modules and versions"));
     setHeaderHidden(true);
     setIndentation(kIndent);
@@ -132,8 +136,7 @@ RegistryTree::RegistryTree(QWidget* parent)
     });
 }
 
-void RegistryTree::activate(const QModelIndex& index)
-{
+void RegistryTree::activate(const QModelIndex& index) {
     if (!index.isValid()) {
         return;
     }
@@ -144,8 +147,7 @@ void RegistryTree::activate(const QModelIndex& index)
     }
 }
 
-void RegistryTree::drawRow(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const
-{
+void RegistryTree::drawRow(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
     const Theme& t = Theme::current();
     const QRect row(0, option.rect.y(), viewport()->width(), option.rect.height());
     const bool selected = selectionModel() != nullptr && selectionModel()->isSelected(index);
@@ -161,8 +163,7 @@ void RegistryTree::drawRow(QPainter* painter, const QStyleOptionViewItem& option
     }
 }
 
-void RegistryTree::drawBranches(QPainter* painter, const QRect& rect, const QModelIndex& index) const
-{
+void RegistryTree::drawBranches(QPainter* painter, const QRect& rect, const QModelIndex& index) const {
     if (model()->hasChildren(index)) {
         const Theme& t = Theme::current();
         paintIcon(*painter, QRectF(rect.right() - 15 + kInset, rect.y() + 5, 14, 14),
@@ -170,8 +171,7 @@ void RegistryTree::drawBranches(QPainter* painter, const QRect& rect, const QMod
     }
 }
 
-void RegistryTree::mousePressEvent(QMouseEvent* event)
-{
+void RegistryTree::mousePressEvent(QMouseEvent* event) {
     // The chevron stands a little right of the area that Qt takes for it.
     const QModelIndex index = indexAt(event->pos());
     if (index.isValid() && model()->hasChildren(index) && event->position().x() < visualRect(index).x() + kInset) {
@@ -181,8 +181,7 @@ void RegistryTree::mousePressEvent(QMouseEvent* event)
     QTreeView::mousePressEvent(event);
 }
 
-void RegistryTree::keyPressEvent(QKeyEvent* event)
-{
+void RegistryTree::keyPressEvent(QKeyEvent* event) {
     if (event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter) {
         const QModelIndex index = currentIndex();
         if (index.isValid() && model()->hasChildren(index)) {
@@ -195,8 +194,7 @@ void RegistryTree::keyPressEvent(QKeyEvent* event)
     QTreeView::keyPressEvent(event);
 }
 
-void RegistryTree::mouseMoveEvent(QMouseEvent* event)
-{
+void RegistryTree::mouseMoveEvent(QMouseEvent* event) {
     const QModelIndex index = indexAt(event->pos());
     if (index != m_hover) {
         m_hover = index;
@@ -205,8 +203,7 @@ void RegistryTree::mouseMoveEvent(QMouseEvent* event)
     QTreeView::mouseMoveEvent(event);
 }
 
-void RegistryTree::leaveEvent(QEvent* event)
-{
+void RegistryTree::leaveEvent(QEvent* event) {
     m_hover = QPersistentModelIndex();
     viewport()->update();
     QTreeView::leaveEvent(event);

@@ -60,8 +60,7 @@ QDialog { background: @window; }
 
 } // namespace
 
-QString styleSheetFor(const Theme& theme)
-{
+QString styleSheetFor(const Theme& theme) {
     const QHash<QString, QColor> colours = {
         {QStringLiteral("window"), theme.window},
         {QStringLiteral("surface"), theme.surface},

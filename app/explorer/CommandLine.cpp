@@ -9,8 +9,7 @@ namespace modulelens::explorer {
 
 namespace {
 
-void takeVersion(CommandLine& line, const QString& text)
-{
+void takeVersion(CommandLine& line, const QString& text) {
     const QString scheme = QStringLiteral("modulelens:");
     if (!text.startsWith(scheme)) {
         line.version = text;
@@ -22,14 +21,14 @@ void takeVersion(CommandLine& line, const QString& text)
     line.version = query.queryItemValue(QStringLiteral("version"), QUrl::FullyDecoded);
     line.view = query.queryItemValue(QStringLiteral("view"), QUrl::FullyDecoded);
     if (verb != QStringLiteral("open") || line.version.isEmpty()) {
-        line.error = QStringLiteral("The link '%1' does not name a version. A link looks like modulelens:open?version=ADDRESS.").arg(text);
+        line.error = QStringLiteral("The link '%1' does not name a version. A link looks like modulelens:open?version=ADDRESS.")
+                         .arg(text);
     }
 }
 
 } // namespace
 
-CommandLine parseCommandLine(const QStringList& arguments)
-{
+CommandLine parseCommandLine(const QStringList& arguments) {
     CommandLine line;
     for (qsizetype i = 0; i < arguments.size() && line.error.isEmpty(); ++i) {
         const QString& argument = arguments[i];
@@ -44,8 +43,8 @@ CommandLine parseCommandLine(const QStringList& arguments)
             value(line.registry);
         } else if (argument == QStringLiteral("--theme")) {
             value(line.theme);
-            if (line.error.isEmpty() && line.theme != QStringLiteral("light") && line.theme != QStringLiteral("dark")
-                && line.theme != QStringLiteral("system")) {
+            if (line.error.isEmpty() && line.theme != QStringLiteral("light") && line.theme != QStringLiteral("dark") &&
+                line.theme != QStringLiteral("system")) {
                 line.error = QStringLiteral("--theme is light, dark or system, not '%1'.").arg(line.theme);
             }
         } else if (argument == QStringLiteral("--screenshots")) {
@@ -65,12 +64,12 @@ CommandLine parseCommandLine(const QStringList& arguments)
     return line;
 }
 
-QString commandLineHelp()
-{
-    return QStringLiteral("usage: modulelens-explorer [--registry DIR] [--theme light|dark|system] [VERSION]\n\n"
-                          "VERSION is an address (MODEL::MODULE@v3), an id, or a link (modulelens:open?version=...).\n"
-                          "--screenshots DIR renders the pages into DIR and ends.\n"
-                          "--exit-after-first-paint ends when the window has been drawn once.\n");
+QString commandLineHelp() {
+    return QStringLiteral(
+        "usage: modulelens-explorer [--registry DIR] [--theme light|dark|system] [VERSION]\n\n"
+        "VERSION is an address (MODEL::MODULE@v3), an id, or a link (modulelens:open?version=...).\n"
+        "--screenshots DIR renders the pages into DIR and ends.\n"
+        "--exit-after-first-paint ends when the window has been drawn once.\n");
 }
 
 } // namespace modulelens::explorer

@@ -36,8 +36,7 @@ class PaletteDelegate : public QStyledItemDelegate {
 public:
     using QStyledItemDelegate::QStyledItemDelegate;
 
-    void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override
-    {
+    void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
         const Theme& t = Theme::current();
         const QRect& box = option.rect;
         painter->fillRect(box, option.state.testFlag(QStyle::State_Selected) ? t.accentSoft : t.surface);
@@ -45,12 +44,14 @@ public:
             painter->fillRect(box.x(), box.y(), 3, box.height(), t.accent);
         }
         const bool version = index.data(kIsVersionRole).toBool();
-        widgets::paintIcon(*painter, QRectF(box.x() + 16, box.y() + 8, 16, 16), version ? widgets::Icon::Module : widgets::Icon::Play, t.text2);
-        const double used = widgets::drawText(*painter, QRectF(box.x() + 44, box.y(), box.width() * .6, box.height()), index.data().toString(),
-                                              widgets::uiFont(12, QFont::Medium), t.text);
-        widgets::drawText(*painter, QRectF(box.x() + 56 + used, box.y(), box.width() - 200 - used, box.height()), index.data(kNoteRole).toString(),
-                          widgets::uiFont(12), t.text2);
-        widgets::drawText(*painter, QRectF(box).adjusted(0, 0, -16, 0), index.data(kKeysRole).toString(), widgets::uiFont(11), t.text2, Qt::AlignRight);
+        widgets::paintIcon(*painter, QRectF(box.x() + 16, box.y() + 8, 16, 16),
+                           version ? widgets::Icon::Module : widgets::Icon::Play, t.text2);
+        const double used = widgets::drawText(*painter, QRectF(box.x() + 44, box.y(), box.width() * .6, box.height()),
+                                              index.data().toString(), widgets::uiFont(12, QFont::Medium), t.text);
+        widgets::drawText(*painter, QRectF(box.x() + 56 + used, box.y(), box.width() - 200 - used, box.height()),
+                          index.data(kNoteRole).toString(), widgets::uiFont(12), t.text2);
+        widgets::drawText(*painter, QRectF(box).adjusted(0, 0, -16, 0), index.data(kKeysRole).toString(), widgets::uiFont(11),
+                          t.text2, Qt::AlignRight);
     }
     [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override { return {200, kRowHeight}; }
 };
@@ -58,12 +59,7 @@ public:
 } // namespace
 
 CommandPalette::CommandPalette(Session& session, QWidget* window)
-    : QFrame(window)
-    , m_session(session)
-    , m_task(session.pool())
-    , m_edit(new QLineEdit(this))
-    , m_list(new QListWidget(this))
-{
+    : QFrame(window), m_session(session), m_task(session.pool()), m_edit(new QLineEdit(this)), m_list(new QListWidget(this)) {
     setAccessibleName(tr("Command palette"));
     m_edit->setProperty("bare", true);
     m_edit->setFont(widgets::uiFont(15));
@@ -86,8 +82,7 @@ CommandPalette::CommandPalette(Session& session, QWidget* window)
     hide();
 }
 
-void CommandPalette::open(const QList<QAction*>& commands)
-{
+void CommandPalette::open(const QList<QAction*>& commands) {
     m_commands = commands;
     m_versions.clear();
     m_focusBefore = QApplication::focusWidget();
@@ -98,8 +93,7 @@ void CommandPalette::open(const QList<QAction*>& commands)
     m_edit->setFocus();
 }
 
-void CommandPalette::filter(const QString& text)
-{
+void CommandPalette::filter(const QString& text) {
     showMatches(text, m_versions);
     if (text.trimmed().isEmpty() || !m_session.registry()) {
         m_task.cancel();
@@ -122,8 +116,7 @@ void CommandPalette::filter(const QString& text)
                });
 }
 
-void CommandPalette::showMatches(const QString& text, const QList<models::VersionInfo>& versions)
-{
+void CommandPalette::showMatches(const QString& text, const QList<models::VersionInfo>& versions) {
     m_list->clear();
     for (int i = 0; i < m_commands.size(); ++i) {
         const QAction* command = m_commands[i];
@@ -146,8 +139,7 @@ void CommandPalette::showMatches(const QString& text, const QList<models::Versio
     setGeometry((parentWidget()->width() - wide) / 2 + 40, 4, wide, 56 + rows * kRowHeight);
 }
 
-void CommandPalette::activate(const QListWidgetItem* item)
-{
+void CommandPalette::activate(const QListWidgetItem* item) {
     if (item == nullptr) {
         return;
     }
@@ -163,8 +155,7 @@ void CommandPalette::activate(const QListWidgetItem* item)
     }
 }
 
-void CommandPalette::finish()
-{
+void CommandPalette::finish() {
     m_task.cancel();
     hide();
     if (m_focusBefore != nullptr && m_focusBefore->isVisible()) {
@@ -172,25 +163,32 @@ void CommandPalette::finish()
     }
 }
 
-bool CommandPalette::eventFilter(QObject* watched, QEvent* event)
-{
+bool CommandPalette::eventFilter(QObject* watched, QEvent* event) {
     if (event->type() == QEvent::FocusOut && isVisible()) {
         hide();
     } else if (event->type() == QEvent::KeyPress) {
         switch (static_cast<QKeyEvent*>(event)->key()) {
-        case Qt::Key_Up: m_list->setCurrentRow(std::max(0, m_list->currentRow() - 1)); return true;
-        case Qt::Key_Down: m_list->setCurrentRow(std::min(m_list->count() - 1, m_list->currentRow() + 1)); return true;
-        case Qt::Key_Return:
-        case Qt::Key_Enter: activate(m_list->currentItem()); return true;
-        case Qt::Key_Escape: finish(); return true;
-        default: break;
+            case Qt::Key_Up:
+                m_list->setCurrentRow(std::max(0, m_list->currentRow() - 1));
+                return true;
+            case Qt::Key_Down:
+                m_list->setCurrentRow(std::min(m_list->count() - 1, m_list->currentRow() + 1));
+                return true;
+            case Qt::Key_Return:
+            case Qt::Key_Enter:
+                activate(m_list->currentItem());
+                return true;
+            case Qt::Key_Escape:
+                finish();
+                return true;
+            default:
+                break;
         }
     }
     return QFrame::eventFilter(watched, event);
 }
 
-void CommandPalette::paintEvent(QPaintEvent*)
-{
+void CommandPalette::paintEvent(QPaintEvent*) {
     const Theme& t = Theme::current();
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);

@@ -12,11 +12,10 @@
 namespace modulelens::explorer {
 
 DocumentArea::DocumentArea(Session& session, QWidget* parent)
-    : QWidget(parent)
-    , m_session(session)
-    , m_tabs(new widgets::TabStrip(widgets::TabStrip::Kind::Documents, this))
-    , m_stack(new QStackedWidget(this))
-{
+    : QWidget(parent),
+      m_session(session),
+      m_tabs(new widgets::TabStrip(widgets::TabStrip::Kind::Documents, this)),
+      m_stack(new QStackedWidget(this)) {
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
@@ -33,8 +32,7 @@ DocumentArea::DocumentArea(Session& session, QWidget* parent)
     connect(m_tabs, &widgets::TabStrip::closeRequested, this, &DocumentArea::close);
 }
 
-VersionPage* DocumentArea::pageAt(int index) const
-{
+VersionPage* DocumentArea::pageAt(int index) const {
     const QString id = m_tabs->tabToolTip(index);
     for (int i = 0; i < m_stack->count(); ++i) {
         auto* page = static_cast<VersionPage*>(m_stack->widget(i));
@@ -45,8 +43,7 @@ VersionPage* DocumentArea::pageAt(int index) const
     return nullptr;
 }
 
-int DocumentArea::indexOf(const QString& id) const
-{
+int DocumentArea::indexOf(const QString& id) const {
     for (int i = 0; i < m_tabs->count(); ++i) {
         if (m_tabs->tabToolTip(i) == id) {
             return i;
@@ -55,8 +52,7 @@ int DocumentArea::indexOf(const QString& id) const
     return -1;
 }
 
-VersionPage* DocumentArea::open(const models::VersionInfo& version)
-{
+VersionPage* DocumentArea::open(const models::VersionInfo& version) {
     int index = indexOf(version.id);
     if (index < 0) {
         m_stack->addWidget(new VersionPage(m_session, version, this));
@@ -74,12 +70,15 @@ VersionPage* DocumentArea::open(const models::VersionInfo& version)
     return pageAt(index);
 }
 
-VersionPage* DocumentArea::current() const { return m_tabs->currentIndex() < 0 ? nullptr : pageAt(m_tabs->currentIndex()); }
+VersionPage* DocumentArea::current() const {
+    return m_tabs->currentIndex() < 0 ? nullptr : pageAt(m_tabs->currentIndex());
+}
 
-int DocumentArea::count() const { return m_tabs->count(); }
+int DocumentArea::count() const {
+    return m_tabs->count();
+}
 
-void DocumentArea::close(int index)
-{
+void DocumentArea::close(int index) {
     VersionPage* page = pageAt(index);
     m_visited.removeAll(page->version().id);
     m_at = m_visited.size() - 1;
@@ -89,15 +88,13 @@ void DocumentArea::close(int index)
     emit currentChanged();
 }
 
-void DocumentArea::closeCurrent()
-{
+void DocumentArea::closeCurrent() {
     if (m_tabs->currentIndex() >= 0) {
         close(m_tabs->currentIndex());
     }
 }
 
-void DocumentArea::visit()
-{
+void DocumentArea::visit() {
     const VersionPage* page = current();
     if (m_isStepping || page == nullptr || (m_at >= 0 && m_visited.value(m_at) == page->version().id)) {
         return;
@@ -107,22 +104,19 @@ void DocumentArea::visit()
     m_at = m_visited.size() - 1;
 }
 
-void DocumentArea::showVisited()
-{
+void DocumentArea::showVisited() {
     const QScopedValueRollback stepping(m_isStepping, true);
     m_tabs->setCurrentIndex(indexOf(m_visited.value(m_at)));
 }
 
-void DocumentArea::goBack()
-{
+void DocumentArea::goBack() {
     if (canGoBack()) {
         --m_at;
         showVisited();
     }
 }
 
-void DocumentArea::goForward()
-{
+void DocumentArea::goForward() {
     if (canGoForward()) {
         ++m_at;
         showVisited();

@@ -42,8 +42,7 @@ public:
     using QWidget::QWidget;
 
 protected:
-    void paintEvent(QPaintEvent*) override
-    {
+    void paintEvent(QPaintEvent*) override {
         const widgets::Theme& t = widgets::Theme::current();
         QPainter painter(this);
         painter.fillRect(rect(), t.window);
@@ -52,8 +51,7 @@ protected:
 };
 
 /// Half of the interquartile range over the median of the runs, as "±0.8 %"; empty for fewer than four runs.
-QString spreadText(const std::vector<std::int64_t>& samples)
-{
+QString spreadText(const std::vector<std::int64_t>& samples) {
     constexpr std::size_t kFewest = 4;
     if (samples.size() < kFewest) {
         return {};
@@ -71,21 +69,20 @@ QString spreadText(const std::vector<std::int64_t>& samples)
 } // namespace
 
 HierarchyPage::HierarchyPage(QWidget* parent)
-    : QWidget(parent)
-    , m_tiles(new widgets::MetricTiles(this))
-    , m_direction(new widgets::SegmentedControl(tr("Direction"), this))
-    , m_share(new widgets::SegmentedControl(tr("Self or total"), this))
-    , m_find(new widgets::FindField(tr("Find in tree and flame"), QStringLiteral("Ctrl+F"), this))
-    , m_path(new widgets::HotspotBar(this))
-    , m_note(new widgets::NoteRow(this))
-    , m_flame(new widgets::FlameGraph(&m_view, this))
-    , m_legend(new widgets::FlameGraphLegend(&m_view, this))
-    , m_tree(new widgets::MetricTree(&m_view, this))
-    , m_details(new widgets::DetailsStrip(this))
-    , m_grouping(new widgets::DropDown(tr("By"), 24, this))
-    , m_order(new widgets::DropDown(tr("Order"), 24, this))
-    , m_splitter(new QSplitter(Qt::Vertical, this))
-{
+    : QWidget(parent),
+      m_tiles(new widgets::MetricTiles(this)),
+      m_direction(new widgets::SegmentedControl(tr("Direction"), this)),
+      m_share(new widgets::SegmentedControl(tr("Self or total"), this)),
+      m_find(new widgets::FindField(tr("Find in tree and flame"), QStringLiteral("Ctrl+F"), this)),
+      m_path(new widgets::HotspotBar(this)),
+      m_note(new widgets::NoteRow(this)),
+      m_flame(new widgets::FlameGraph(&m_view, this)),
+      m_legend(new widgets::FlameGraphLegend(&m_view, this)),
+      m_tree(new widgets::MetricTree(&m_view, this)),
+      m_details(new widgets::DetailsStrip(this)),
+      m_grouping(new widgets::DropDown(tr("By"), 24, this)),
+      m_order(new widgets::DropDown(tr("Order"), 24, this)),
+      m_splitter(new QSplitter(Qt::Vertical, this)) {
     m_splitter->addWidget(makeFlamePane());
     m_splitter->addWidget(m_tree);
     m_splitter->setStretchFactor(1, 1);
@@ -106,8 +103,7 @@ HierarchyPage::HierarchyPage(QWidget* parent)
 
 HierarchyPage::~HierarchyPage() = default;
 
-QWidget* HierarchyPage::makeToolbar()
-{
+QWidget* HierarchyPage::makeToolbar() {
     m_direction->setSegments({{tr("Forward"), {}}, {tr("Backward"), {}}, {tr("Both"), {}}});
     m_direction->setCurrent(2);
     m_share->setSegments({{tr("Self"), {}}, {tr("Total"), {}}});
@@ -128,8 +124,7 @@ QWidget* HierarchyPage::makeToolbar()
     return bar;
 }
 
-QWidget* HierarchyPage::makePathRow()
-{
+QWidget* HierarchyPage::makePathRow() {
     m_grouping->addItems({tr("module"), tr("call"), tr("class")});
     m_grouping->setAccessibleName(tr("Grouping"));
     m_order->addItems({tr("heaviest first"), tr("time")});
@@ -144,8 +139,7 @@ QWidget* HierarchyPage::makePathRow()
     return row;
 }
 
-QWidget* HierarchyPage::makeFlamePane()
-{
+QWidget* HierarchyPage::makeFlamePane() {
     auto* pane = new QWidget(this);
     pane->setProperty("surface", true);
     pane->setAttribute(Qt::WA_StyledBackground);
@@ -157,8 +151,7 @@ QWidget* HierarchyPage::makeFlamePane()
     return pane;
 }
 
-void HierarchyPage::connectView()
-{
+void HierarchyPage::connectView() {
     connect(&m_view, &ProfileView::profileChanged, this, [this] {
         showTotals();
         showSelection();
@@ -176,7 +169,8 @@ void HierarchyPage::connectView()
         emit metricChosen(metric);
     });
     connect(m_direction, &widgets::SegmentedControl::currentChanged, this, [this](int index) {
-        constexpr std::array kDirections = {ProfileView::Direction::Forward, ProfileView::Direction::Backward, ProfileView::Direction::Both};
+        constexpr std::array kDirections = {ProfileView::Direction::Forward, ProfileView::Direction::Backward,
+                                            ProfileView::Direction::Both};
         m_view.setDirection(kDirections[static_cast<std::size_t>(index)]);
     });
     connect(m_share, &widgets::SegmentedControl::currentChanged, this,
@@ -199,14 +193,15 @@ void HierarchyPage::connectView()
     });
 }
 
-void HierarchyPage::setProfile(std::shared_ptr<const profile::Profile> profile, const QString& note)
-{
+void HierarchyPage::setProfile(std::shared_ptr<const profile::Profile> profile, const QString& note) {
     m_note->setText(note);
     m_view.setProfile(std::move(profile));
-    const bool hasBackward = m_view.profile() != nullptr
-        && std::any_of(m_view.profile()->columns().begin(), m_view.profile()->columns().end(), [](const profile::Column& column) {
-               return column.direction == profile::Direction::Backward && !column.total.empty() && column.total.front() != kUnknown;
-           });
+    const bool hasBackward =
+        m_view.profile() != nullptr &&
+        std::any_of(m_view.profile()->columns().begin(), m_view.profile()->columns().end(), [](const profile::Column& column) {
+            return column.direction == profile::Direction::Backward && !column.total.empty() &&
+                   column.total.front() != kUnknown;
+        });
     m_direction->setVisible(hasBackward);
     m_tiles->setCurrent(QString::fromStdString(m_view.metric()));
     showTotals();
@@ -214,12 +209,15 @@ void HierarchyPage::setProfile(std::shared_ptr<const profile::Profile> profile, 
     fitFlame();
 }
 
-void HierarchyPage::setMetric(const QString& metric) { m_tiles->setCurrent(metric); }
+void HierarchyPage::setMetric(const QString& metric) {
+    m_tiles->setCurrent(metric);
+}
 
-void HierarchyPage::focusFind() { m_find->setFocus(Qt::ShortcutFocusReason); }
+void HierarchyPage::focusFind() {
+    m_find->setFocus(Qt::ShortcutFocusReason);
+}
 
-void HierarchyPage::showTotals()
-{
+void HierarchyPage::showTotals() {
     const std::shared_ptr<const profile::Profile>& profile = m_view.profile();
     QList<widgets::MetricTiles::Tile> tiles;
     for (const char* id : kTileMetrics) {
@@ -251,8 +249,7 @@ void HierarchyPage::showTotals()
     m_path->setHotspot(sentence, colon < 0 ? sentence : sentence.mid(colon + 2));
 }
 
-void HierarchyPage::showSelection()
-{
+void HierarchyPage::showSelection() {
     const std::shared_ptr<const profile::Profile>& profile = m_view.profile();
     if (profile == nullptr || profile->scopeCount() == 0) {
         m_path->setPath({});
@@ -277,7 +274,8 @@ void HierarchyPage::showSelection()
     const profile::Metric* driving = profile::findMetric(m_view.metric());
     const std::optional<std::int64_t> all = m_view.total(0);
     const auto shareOfAll = [&all](std::int64_t value) {
-        return all && *all > 0 ? models::formatShare(static_cast<double>(value) / static_cast<double>(*all)) + tr(" of all") : QString();
+        return all && *all > 0 ? models::formatShare(static_cast<double>(value) / static_cast<double>(*all)) + tr(" of all")
+                               : QString();
     };
     if (driving != nullptr) {
         if (const std::optional<std::int64_t> total = m_view.total(scope)) {
@@ -297,8 +295,11 @@ void HierarchyPage::showSelection()
     const std::optional<std::int64_t> latency = m_view.totalOf("latency", scope);
     if (flops && latency && *latency > 0 && *flops > 0) {
         // FLOPs per nanosecond are GFLOP/s.
-        items.append({tr("Achieved"), models::formatFlops(static_cast<std::int64_t>(static_cast<double>(*flops) / static_cast<double>(*latency) * 1e9))
-                                          + QStringLiteral("FLOP/s"), {}});
+        items.append(
+            {tr("Achieved"),
+             models::formatFlops(static_cast<std::int64_t>(static_cast<double>(*flops) / static_cast<double>(*latency) * 1e9)) +
+                 QStringLiteral("FLOP/s"),
+             {}});
     }
     const int members = m_view.members(scope);
     if (members > 1) {
@@ -307,8 +308,7 @@ void HierarchyPage::showSelection()
     m_details->show(name, form, items);
 }
 
-void HierarchyPage::showSearch()
-{
+void HierarchyPage::showSearch() {
     if (!m_view.isSearching()) {
         m_find->setCount({});
         return;
@@ -321,21 +321,20 @@ void HierarchyPage::showSearch()
     m_find->setCount(text);
 }
 
-void HierarchyPage::fitFlame()
-{
+void HierarchyPage::fitFlame() {
     const int most = std::max(kLeastFlameHeight, static_cast<int>(height() * kGreatestFlameShare));
     const int wanted = std::clamp(m_flame->contentHeight() + kLegendHeight, kLeastFlameHeight + kLegendHeight, most);
     m_splitter->setSizes({wanted, std::max(100, m_splitter->height() - wanted)});
 }
 
-void HierarchyPage::resizeEvent(QResizeEvent* event)
-{
+void HierarchyPage::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
     const int tilesNeeded = [this] {
         m_tiles->setCompact(false);
         return m_tiles->sizeHint().width();
     }();
-    const int rest = m_share->sizeHint().width() + m_find->width() + (m_direction->isVisible() ? m_direction->sizeHint().width() + 8 : 0);
+    const int rest =
+        m_share->sizeHint().width() + m_find->width() + (m_direction->isVisible() ? m_direction->sizeHint().width() + 8 : 0);
     m_tiles->setCompact(width() < tilesNeeded + rest + 64 || width() < kNarrow - 320);
     fitFlame();
 }

@@ -38,20 +38,19 @@ constexpr QSize kLeastSize{880, 560};
 } // namespace
 
 MainWindow::MainWindow(Session& session, widgets::ThemeController& theme, const Settings& settings)
-    : m_session(session)
-    , m_theme(theme)
-    , m_settings(settings)
-    , m_top(new TopRow(this))
-    , m_dock(new RegistryDock(session, this))
-    , m_banner(new widgets::Banner(this))
-    , m_centre(new QStackedWidget(this))
-    , m_welcome(new WelcomePage(m_centre))
-    , m_choose(new widgets::EmptyState(m_centre))
-    , m_documents(new DocumentArea(session, m_centre))
-    , m_jobs(new JobsPanel(session.jobs(), this))
-    , m_status(new StatusStrip(this))
-    , m_palette(new CommandPalette(session, this))
-{
+    : m_session(session),
+      m_theme(theme),
+      m_settings(settings),
+      m_top(new TopRow(this)),
+      m_dock(new RegistryDock(session, this)),
+      m_banner(new widgets::Banner(this)),
+      m_centre(new QStackedWidget(this)),
+      m_welcome(new WelcomePage(m_centre)),
+      m_choose(new widgets::EmptyState(m_centre)),
+      m_documents(new DocumentArea(session, m_centre)),
+      m_jobs(new JobsPanel(session.jobs(), this)),
+      m_status(new StatusStrip(this)),
+      m_palette(new CommandPalette(session, this)) {
     setWindowTitle(QStringLiteral("ModuleLens"));
     setMinimumSize(kLeastSize);
     setAcceptDrops(true);
@@ -72,10 +71,11 @@ MainWindow::MainWindow(Session& session, widgets::ThemeController& theme, const 
 
 MainWindow::~MainWindow() = default;
 
-RegistryPanel* MainWindow::registryPanel() const { return m_dock->panel(); }
+RegistryPanel* MainWindow::registryPanel() const {
+    return m_dock->panel();
+}
 
-void MainWindow::buildLayout()
-{
+void MainWindow::buildLayout() {
     setMenuWidget(m_top);
     addDockWidget(Qt::LeftDockWidgetArea, m_dock);
     m_dock->resetWidth();
@@ -83,7 +83,8 @@ void MainWindow::buildLayout()
     m_choose->setProperty("strip", true);
     m_choose->setAttribute(Qt::WA_StyledBackground);
     m_choose->show(widgets::Icon::Module, tr("Choose a version"),
-                   tr("Open a model on the left, then a module, then a version. Or type a part of a name in the search box."), tr("Search the registry"));
+                   tr("Open a model on the left, then a module, then a version. Or type a part of a name in the search box."),
+                   tr("Search the registry"));
     m_centre->addWidget(m_welcome);
     m_centre->addWidget(m_choose);
     m_centre->addWidget(m_documents);
@@ -104,8 +105,7 @@ void MainWindow::buildLayout()
     statusBar()->addWidget(m_status, 1);
 }
 
-void MainWindow::connectParts()
-{
+void MainWindow::connectParts() {
     connect(registryPanel(), &RegistryPanel::versionActivated, this, &MainWindow::openVersion);
     connect(registryPanel(), &RegistryPanel::importRequested, this, &MainWindow::chooseBundle);
     connect(m_welcome, &WelcomePage::openRequested, this, &MainWindow::chooseBundle);
@@ -140,8 +140,7 @@ void MainWindow::connectParts()
     connect(&m_session.jobs(), &models::JobModel::changed, this, &MainWindow::showCentre);
 }
 
-VersionPage* MainWindow::openVersion(const models::VersionInfo& version)
-{
+VersionPage* MainWindow::openVersion(const models::VersionInfo& version) {
     VersionPage* page = m_documents->open(version);
     page->setFocus();
     m_session.askWorker();
@@ -150,8 +149,7 @@ VersionPage* MainWindow::openVersion(const models::VersionInfo& version)
     return page;
 }
 
-void MainWindow::openAddress(const QString& addressOrId, const QString& view)
-{
+void MainWindow::openAddress(const QString& addressOrId, const QString& view) {
     m_wantedView = view;
     if (m_session.registry()) {
         m_session.resolve(addressOrId);
@@ -160,10 +158,11 @@ void MainWindow::openAddress(const QString& addressOrId, const QString& view)
     }
 }
 
-void MainWindow::showCentre()
-{
+void MainWindow::showCentre() {
     const bool welcome = m_documents->count() == 0 && (m_session.search().isEmptyRegistry() || !m_session.search().hasAnswer());
-    QWidget* shown = m_documents->count() > 0 ? static_cast<QWidget*>(m_documents) : welcome ? static_cast<QWidget*>(m_welcome) : m_choose;
+    QWidget* shown = m_documents->count() > 0 ? static_cast<QWidget*>(m_documents)
+                     : welcome                ? static_cast<QWidget*>(m_welcome)
+                                              : m_choose;
     const bool first = shown == m_welcome && m_session.search().hasAnswer() && !m_greeted;
     m_centre->setCurrentWidget(shown);
     m_jobs->setVisible(!welcome || m_session.jobs().rowCount() > 0);
@@ -173,19 +172,18 @@ void MainWindow::showCentre()
     }
 }
 
-void MainWindow::showStatus()
-{
+void MainWindow::showStatus() {
     m_status->setWorker(m_session.workerText(), !m_session.devices().isEmpty());
     QString registry = m_session.registryName();
     if (m_session.search().hasAnswer()) {
         const qint64 all = m_session.search().allVersions();
-        registry += QStringLiteral(" · ") + (all == 0 ? tr("empty") : models::formatCount(all) + (all == 1 ? tr(" version") : tr(" versions")));
+        registry += QStringLiteral(" · ") +
+                    (all == 0 ? tr("empty") : models::formatCount(all) + (all == 1 ? tr(" version") : tr(" versions")));
     }
     m_status->setRegistry(registry);
 }
 
-Settings MainWindow::settings() const
-{
+Settings MainWindow::settings() const {
     Settings settings = m_settings;
     settings.geometry = saveGeometry();
     settings.windowState = saveState(Settings::kVersion);
@@ -195,21 +193,18 @@ Settings MainWindow::settings() const
     return settings;
 }
 
-void MainWindow::resizeEvent(QResizeEvent* event)
-{
+void MainWindow::resizeEvent(QResizeEvent* event) {
     QMainWindow::resizeEvent(event);
     m_dock->adaptTo(width());
 }
 
-void MainWindow::dragEnterEvent(QDragEnterEvent* event)
-{
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
     if (event->mimeData()->hasUrls()) {
         event->acceptProposedAction();
     }
 }
 
-void MainWindow::dropEvent(QDropEvent* event)
-{
+void MainWindow::dropEvent(QDropEvent* event) {
     for (const QUrl& url : event->mimeData()->urls()) {
         if (url.isLocalFile()) {
             m_session.importPath(url.toLocalFile());
@@ -218,8 +213,7 @@ void MainWindow::dropEvent(QDropEvent* event)
     event->acceptProposedAction();
 }
 
-void MainWindow::chooseBundle()
-{
+void MainWindow::chooseBundle() {
     QFileDialog dialog(this, tr("Open a bundle"));
     dialog.setFileMode(QFileDialog::Directory);
     dialog.setOption(QFileDialog::ShowDirsOnly, false);
@@ -229,8 +223,7 @@ void MainWindow::chooseBundle()
     }
 }
 
-void MainWindow::trySample()
-{
+void MainWindow::trySample() {
     const QString sample = QCoreApplication::applicationDirPath() + QStringLiteral("/../share/modulelens/sample");
     if (QFileInfo::exists(sample)) {
         m_session.importPath(sample);
@@ -239,21 +232,20 @@ void MainWindow::trySample()
     }
 }
 
-void MainWindow::connectRemote()
-{
+void MainWindow::connectRemote() {
     showError(tr("Connecting to a W&B registry is not yet in this version. Bundles can be imported from disk."));
 }
 
-void MainWindow::showPalette() { m_palette->open(actions()); }
+void MainWindow::showPalette() {
+    m_palette->open(actions());
+}
 
-void MainWindow::switchTheme()
-{
+void MainWindow::switchTheme() {
     using Setting = widgets::ThemeController::Setting;
     m_theme.setSetting(widgets::ThemeController::currentMode() == widgets::Theme::Mode::Light ? Setting::Dark : Setting::Light);
 }
 
-void MainWindow::resetLayout()
-{
+void MainWindow::resetLayout() {
     m_settings.resetLayout();
     m_jobs->setOpen(false);
     resize(kDefaultSize);
@@ -261,17 +253,16 @@ void MainWindow::resetLayout()
     m_dock->adaptTo(width());
 }
 
-void MainWindow::showLog(int jobId)
-{
+void MainWindow::showLog(int jobId) {
     QMessageBox box(QMessageBox::NoIcon, tr("Job log"), m_session.jobs().sentenceOf(jobId), QMessageBox::Close, this);
     box.setDetailedText(m_session.jobs().logOf(jobId));
     box.exec();
 }
 
-void MainWindow::showError(const QString& sentence)
-{
+void MainWindow::showError(const QString& sentence) {
     const qsizetype stop = sentence.indexOf(QStringLiteral(". "));
-    m_banner->show(widgets::Banner::Kind::Bad, stop < 0 ? sentence : sentence.left(stop + 1), stop < 0 ? QString() : sentence.mid(stop + 2));
+    m_banner->show(widgets::Banner::Kind::Bad, stop < 0 ? sentence : sentence.left(stop + 1),
+                   stop < 0 ? QString() : sentence.mid(stop + 2));
     m_banner->setVisible(true);
 }
 

@@ -11,15 +11,11 @@ namespace modulelens::explorer {
 namespace {
 constexpr int kPlain = 0;
 constexpr int kInString = 1;
-}
+}  // namespace
 
-PythonHighlighter::PythonHighlighter(QTextDocument* document)
-    : QSyntaxHighlighter(document)
-{
-}
+PythonHighlighter::PythonHighlighter(QTextDocument* document) : QSyntaxHighlighter(document) {}
 
-void PythonHighlighter::highlightBlock(const QString& text)
-{
+void PythonHighlighter::highlightBlock(const QString& text) {
     static const QRegularExpression tokens(QStringLiteral(
         R"((?<comment>#.*)|(?<literal>[rbfRBF]{0,2}"[^"\\]*(?:\\.[^"\\]*)*"|[rbfRBF]{0,2}'[^'\\]*(?:\\.[^'\\]*)*'|\b(?:True|False|None)\b|\b\d[\d_.eE]*\b)|(?<keyword>\b(?:class|def|return|if|else|elif|for|while|in|is|not|and|or|import|from|as|with|lambda|self|super|raise|try|except|finally|yield|assert|pass)\b))"));
     const widgets::Theme& t = widgets::Theme::current();
@@ -49,9 +45,9 @@ void PythonHighlighter::highlightBlock(const QString& text)
         if (open >= 0 && match.capturedStart() >= open) {
             break;
         }
-        const QTextCharFormat& format = match.hasCaptured(QStringLiteral("comment")) ? comment
-            : match.hasCaptured(QStringLiteral("keyword"))                           ? keyword
-                                                                                     : literal;
+        const QTextCharFormat& format = match.hasCaptured(QStringLiteral("comment"))   ? comment
+                                        : match.hasCaptured(QStringLiteral("keyword")) ? keyword
+                                                                                       : literal;
         setFormat(static_cast<int>(match.capturedStart()), static_cast<int>(match.capturedLength()), format);
     }
     if (open >= 0) {

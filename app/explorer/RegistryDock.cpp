@@ -15,14 +15,13 @@ constexpr int kRailBelow = 1280;
 constexpr int kWidth = 304;
 constexpr int kLeastWidth = 240;
 constexpr int kGreatestWidth = 420;
-}
+}  // namespace
 
 RegistryDock::RegistryDock(Session& session, QWidget* parent)
-    : QDockWidget(parent)
-    , m_side(new QStackedWidget(this))
-    , m_panel(new RegistryPanel(session, m_side))
-    , m_rail(new RegistryRail(m_side))
-{
+    : QDockWidget(parent),
+      m_side(new QStackedWidget(this)),
+      m_panel(new RegistryPanel(session, m_side)),
+      m_rail(new RegistryRail(m_side)) {
     setObjectName(QStringLiteral("registry"));
     setWindowTitle(tr("Registry"));
     setFeatures(QDockWidget::NoDockWidgetFeatures);
@@ -35,10 +34,11 @@ RegistryDock::RegistryDock(Session& session, QWidget* parent)
     connect(m_rail, &RegistryRail::searchRequested, this, &RegistryDock::focusQuery);
 }
 
-bool RegistryDock::isRail() const { return m_side->currentWidget() == m_rail; }
+bool RegistryDock::isRail() const {
+    return m_side->currentWidget() == m_rail;
+}
 
-void RegistryDock::setRail(bool rail)
-{
+void RegistryDock::setRail(bool rail) {
     m_side->setCurrentWidget(rail ? static_cast<QWidget*>(m_rail) : m_panel);
     setMinimumWidth(rail ? RegistryRail::kWidth : kLeastWidth);
     setMaximumWidth(rail ? RegistryRail::kWidth : kGreatestWidth);
@@ -47,8 +47,7 @@ void RegistryDock::setRail(bool rail)
     }
 }
 
-void RegistryDock::adaptTo(int windowWidth)
-{
+void RegistryDock::adaptTo(int windowWidth) {
     const bool rail = windowWidth < kRailBelow;
     if (rail != m_railByWidth) {
         m_railByWidth = rail;
@@ -56,18 +55,18 @@ void RegistryDock::adaptTo(int windowWidth)
     }
 }
 
-void RegistryDock::toggle() { setRail(!isRail()); }
+void RegistryDock::toggle() {
+    setRail(!isRail());
+}
 
-void RegistryDock::focusQuery()
-{
+void RegistryDock::focusQuery() {
     if (isRail()) {
         setRail(false);
     }
     m_panel->focusQuery();
 }
 
-void RegistryDock::resetWidth()
-{
+void RegistryDock::resetWidth() {
     auto* window = qobject_cast<QMainWindow*>(parentWidget());
     if (window != nullptr && window->dockWidgetArea(this) != Qt::NoDockWidgetArea) {
         window->resizeDocks({this}, {kWidth}, Qt::Horizontal);

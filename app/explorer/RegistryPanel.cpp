@@ -39,8 +39,7 @@ public:
     using QWidget::QWidget;
 
 protected:
-    void paintEvent(QPaintEvent*) override
-    {
+    void paintEvent(QPaintEvent*) override {
         const widgets::Theme& t = widgets::Theme::current();
         QPainter painter(this);
         painter.fillRect(rect(), t.window);
@@ -49,8 +48,7 @@ protected:
     }
 };
 
-QToolButton* toolButton(Icon icon, const QString& name, QWidget* parent)
-{
+QToolButton* toolButton(Icon icon, const QString& name, QWidget* parent) {
     auto* button = new QToolButton(parent);
     button->setIcon(widgets::themedIcon(icon));
     button->setToolTip(name);
@@ -61,19 +59,18 @@ QToolButton* toolButton(Icon icon, const QString& name, QWidget* parent)
 } // namespace
 
 RegistryPanel::RegistryPanel(Session& session, QWidget* parent)
-    : QWidget(parent)
-    , m_session(session)
-    , m_connection(new widgets::SegmentedControl(tr("Connection"), this))
-    , m_pages(new QStackedWidget(this))
-    , m_query(new widgets::QueryField(this))
-    , m_facets(new widgets::FacetList)
-    , m_countRow(new CountRow(this))
-    , m_count(new QLabel(m_countRow))
-    , m_results(new QStackedWidget(this))
-    , m_tree(new widgets::RegistryTree(this))
-    , m_empty(new widgets::EmptyState(this))
-    , m_remote(new widgets::EmptyState(this))
-{
+    : QWidget(parent),
+      m_session(session),
+      m_connection(new widgets::SegmentedControl(tr("Connection"), this)),
+      m_pages(new QStackedWidget(this)),
+      m_query(new widgets::QueryField(this)),
+      m_facets(new widgets::FacetList),
+      m_countRow(new CountRow(this)),
+      m_count(new QLabel(m_countRow)),
+      m_results(new QStackedWidget(this)),
+      m_tree(new widgets::RegistryTree(this)),
+      m_empty(new widgets::EmptyState(this)),
+      m_remote(new widgets::EmptyState(this)) {
     setProperty("surface", true);
     setAttribute(Qt::WA_StyledBackground);
     m_connection->setSegments({{tr("Local"), Icon::Database}, {QStringLiteral("W&B"), Icon::Cloud}});
@@ -95,7 +92,8 @@ RegistryPanel::RegistryPanel(Session& session, QWidget* parent)
 
     m_tree->setModel(&m_session.search().tree());
     connect(m_connection, &widgets::SegmentedControl::currentChanged, m_pages, &QStackedWidget::setCurrentIndex);
-    connect(m_query, &widgets::QueryField::queryChanged, this, [this](const QString& text) { m_session.search().setQuery(text); });
+    connect(m_query, &widgets::QueryField::queryChanged, this,
+            [this](const QString& text) { m_session.search().setQuery(text); });
     connect(m_facets, &widgets::FacetList::toggled, this, [this](const QString& field, const QString& value) {
         m_query->setQuery(models::queryWithTermToggled(m_query->query(), models::queryTerm(field, value)));
         m_session.search().setQuery(m_query->query());
@@ -110,8 +108,7 @@ RegistryPanel::RegistryPanel(Session& session, QWidget* parent)
     showSearch();
 }
 
-QWidget* RegistryPanel::makeHeader()
-{
+QWidget* RegistryPanel::makeHeader() {
     auto* header = new QWidget(this);
     header->setFixedHeight(36);
     auto* layout = new QHBoxLayout(header);
@@ -129,8 +126,7 @@ QWidget* RegistryPanel::makeHeader()
     return header;
 }
 
-QWidget* RegistryPanel::makeLocalPage()
-{
+QWidget* RegistryPanel::makeLocalPage() {
     auto* page = new QWidget(this);
     auto* layout = new QVBoxLayout(page);
     layout->setContentsMargins(0, 0, 0, 0);
@@ -158,8 +154,7 @@ QWidget* RegistryPanel::makeLocalPage()
     return page;
 }
 
-void RegistryPanel::showSearch()
-{
+void RegistryPanel::showSearch() {
     models::RegistrySearch& search = m_session.search();
     m_query->setError(search.errorText(), search.errorPosition());
     const bool found = search.versionCount() > 0;
@@ -170,11 +165,11 @@ void RegistryPanel::showSearch()
     const auto counted = [](qint64 count, const QString& one, const QString& many) {
         return models::formatCount(count) + (count == 1 ? one : many);
     };
-    m_count->setText(counted(search.versionCount(), tr(" version"), tr(" versions")) + tr(" in ")
-                     + counted(search.moduleCount(), tr(" module"), tr(" modules")));
-    QStringList completions = {QStringLiteral("model="), QStringLiteral("module:"), QStringLiteral("class:"), QStringLiteral("tag:"),
-                               QStringLiteral("alias:"), QStringLiteral("params>"), QStringLiteral("latency<"),
-                               QStringLiteral("is:validated"), QStringLiteral("is:program")};
+    m_count->setText(counted(search.versionCount(), tr(" version"), tr(" versions")) + tr(" in ") +
+                     counted(search.moduleCount(), tr(" module"), tr(" modules")));
+    QStringList completions = {QStringLiteral("model="),   QStringLiteral("module:"),      QStringLiteral("class:"),
+                               QStringLiteral("tag:"),     QStringLiteral("alias:"),       QStringLiteral("params>"),
+                               QStringLiteral("latency<"), QStringLiteral("is:validated"), QStringLiteral("is:program")};
     for (const models::Facet& facet : search.facets()) {
         for (const models::FacetEntry& entry : facet.entries) {
             completions.append(models::queryTerm(facet.field, entry.value));
@@ -182,8 +177,8 @@ void RegistryPanel::showSearch()
     }
     m_query->setCompletions(completions);
     if (search.isEmptyRegistry()) {
-        m_empty->show(Icon::Database, tr("Nothing here yet"), tr("This registry has no versions. Drop a .mlens bundle here, or"),
-                      tr("open one from disk"));
+        m_empty->show(Icon::Database, tr("Nothing here yet"),
+                      tr("This registry has no versions. Drop a .mlens bundle here, or"), tr("open one from disk"));
     } else {
         m_empty->show(Icon::Search, tr("No version found"), tr("Take a filter out, or shorten the text."));
     }
@@ -191,8 +186,7 @@ void RegistryPanel::showSearch()
     openFirstRows();
 }
 
-void RegistryPanel::openFirstRows()
-{
+void RegistryPanel::openFirstRows() {
     // A short answer opens by itself: the models, and the first module with its versions.
     constexpr int kFewModels = 4;
     const RegistryTreeModel& model = m_session.search().tree();
@@ -220,8 +214,7 @@ void RegistryPanel::openFirstRows()
     }
 }
 
-void RegistryPanel::showVersion(const models::VersionInfo& version)
-{
+void RegistryPanel::showVersion(const models::VersionInfo& version) {
     m_wanted = QStringLiteral("version/") + version.id;
     const RegistryTreeModel& model = m_session.search().tree();
     const QStringList keys = {QString(QStringLiteral("model/") + version.model),
@@ -235,6 +228,8 @@ void RegistryPanel::showVersion(const models::VersionInfo& version)
     openFirstRows();
 }
 
-void RegistryPanel::focusQuery() { m_query->edit()->setFocus(Qt::ShortcutFocusReason); }
+void RegistryPanel::focusQuery() {
+    m_query->edit()->setFocus(Qt::ShortcutFocusReason);
+}
 
 } // namespace modulelens::explorer

@@ -9,9 +9,7 @@
 
 namespace modulelens::explorer {
 
-RegistryRail::RegistryRail(QWidget* parent)
-    : QWidget(parent)
-{
+RegistryRail::RegistryRail(QWidget* parent) : QWidget(parent) {
     setProperty("strip", true);
     setAttribute(Qt::WA_StyledBackground);
     auto* layout = new QVBoxLayout(this);
@@ -26,7 +24,8 @@ RegistryRail::RegistryRail(QWidget* parent)
         layout->addWidget(button);
         return button;
     };
-    connect(add(widgets::Icon::Database, tr("Show the registry")), &QToolButton::clicked, this, &RegistryRail::registryRequested);
+    connect(add(widgets::Icon::Database, tr("Show the registry")), &QToolButton::clicked, this,
+            &RegistryRail::registryRequested);
     connect(add(widgets::Icon::Search, tr("Search the registry")), &QToolButton::clicked, this, &RegistryRail::searchRequested);
     layout->addStretch(1);
 }

@@ -34,8 +34,7 @@ constexpr int kStepLimitMilliseconds = 120000;
 constexpr int kRunningLimitMilliseconds = 10000;
 
 /// Runs the event loop until `done` holds, looked at after every batch of events; false after `limit`.
-bool waitUntil(const std::function<bool()>& done, int limit = kStepLimitMilliseconds)
-{
+bool waitUntil(const std::function<bool()>& done, int limit = kStepLimitMilliseconds) {
     QElapsedTimer clock;
     clock.start();
     // The timer ends a wait for events that never come.
@@ -51,16 +50,14 @@ bool waitUntil(const std::function<bool()>& done, int limit = kStepLimitMillisec
 }
 
 /// Lets everything that is due be delivered and laid out.
-void settle(Session& session)
-{
+void settle(Session& session) {
     (void)waitUntil([&session] { return session.pool().isIdle(); });
     QCoreApplication::sendPostedEvents();
     QCoreApplication::processEvents();
 }
 
 /// The top-level version to show: MiniLM's first where there is one, else the first of any model.
-models::VersionInfo chooseVersion(registry::Registry& registry)
-{
+models::VersionInfo chooseVersion(registry::Registry& registry) {
     models::VersionInfo chosen;
     for (const char* query : {"model:minilm", ""}) {
         registry::SearchRequest request;
@@ -88,33 +85,27 @@ models::VersionInfo chooseVersion(registry::Registry& registry)
 } // namespace
 
 Screenshots::Screenshots(const QString& folder, Session& session, widgets::ThemeController& theme)
-    : m_folder(folder)
-    , m_session(session)
-    , m_theme(theme)
-{
-}
+    : m_folder(folder), m_session(session), m_theme(theme) {}
 
-bool Screenshots::fail(const QString& sentence) const
-{
+bool Screenshots::fail(const QString& sentence) const {
     std::fprintf(stderr, "modulelens-explorer: %s\n", qPrintable(sentence));
     return false;
 }
 
-int Screenshots::run(MainWindow& window)
-{
+int Screenshots::run(MainWindow& window) {
     if (!QDir().mkpath(m_folder)) {
         return fail(QStringLiteral("The folder %1 cannot be created.").arg(m_folder)) ? 0 : 1;
     }
     return saveWelcome() && savePages(window) ? 0 : 1;
 }
 
-bool Screenshots::save(MainWindow& window, const QString& page)
-{
+bool Screenshots::save(MainWindow& window, const QString& page) {
     using Setting = widgets::ThemeController::Setting;
     for (const Setting setting : {Setting::Light, Setting::Dark}) {
         m_theme.setSetting(setting);
         settle(m_session);
-        const QString path = m_folder + u'/' + page + u'-' + widgets::ThemeController::settingName(setting) + QStringLiteral(".png");
+        const QString path =
+            m_folder + u'/' + page + u'-' + widgets::ThemeController::settingName(setting) + QStringLiteral(".png");
         if (!window.grab().save(path)) {
             return fail(QStringLiteral("The picture %1 cannot be written.").arg(path));
         }
@@ -123,8 +114,7 @@ bool Screenshots::save(MainWindow& window, const QString& page)
     return true;
 }
 
-bool Screenshots::saveWelcome()
-{
+bool Screenshots::saveWelcome() {
     const QTemporaryDir folder;
     Session empty({}, 1);
     MainWindow window(empty, m_theme, Settings());
@@ -140,8 +130,7 @@ bool Screenshots::saveWelcome()
     return save(window, QStringLiteral("welcome"));
 }
 
-bool Screenshots::waitForJob(int job, const QString& what)
-{
+bool Screenshots::waitForJob(int job, const QString& what) {
     using State = models::JobModel::State;
     if (job == 0) {
         return fail(what + QStringLiteral(" could not be started."));
@@ -154,11 +143,11 @@ bool Screenshots::waitForJob(int job, const QString& what)
         return fail(what + QStringLiteral(" did not end in time."));
     }
     settle(m_session);
-    return m_session.jobs().stateOf(job) == State::Done ? true : fail(what + QStringLiteral(": ") + m_session.jobs().sentenceOf(job));
+    return m_session.jobs().stateOf(job) == State::Done ? true
+                                                        : fail(what + QStringLiteral(": ") + m_session.jobs().sentenceOf(job));
 }
 
-bool Screenshots::savePages(MainWindow& window)
-{
+bool Screenshots::savePages(MainWindow& window) {
     window.resize(kSize);
     window.show();
     if (!waitUntil([this] { return m_session.search().hasAnswer(); })) {
@@ -180,8 +169,8 @@ bool Screenshots::savePages(MainWindow& window)
     if (!waitUntil([&loaded] { return loaded; }) || !save(window, QStringLiteral("browser"))) {
         return fail(QStringLiteral("The hierarchy of %1 could not be shown.").arg(version.address()));
     }
-    if (!waitForJob(m_session.validate(version), QStringLiteral("Validating"))
-        || !waitForJob(m_session.profile(version), QStringLiteral("Profiling"))) {
+    if (!waitForJob(m_session.validate(version), QStringLiteral("Validating")) ||
+        !waitForJob(m_session.profile(version), QStringLiteral("Profiling"))) {
         return false;
     }
     HierarchyPage* hierarchy = page->hierarchy();
@@ -217,8 +206,9 @@ bool Screenshots::savePages(MainWindow& window)
     (void)waitUntil(
         [&] {
             const int row = m_session.jobs().runningRow();
-            return (row >= 0 && m_session.jobs().index(row, models::JobModel::ResultColumn).data().toString().contains(QChar(0x00B7)))
-                || m_session.jobs().isIdle();
+            return (row >= 0 &&
+                    m_session.jobs().index(row, models::JobModel::ResultColumn).data().toString().contains(QChar(0x00B7))) ||
+                   m_session.jobs().isIdle();
         },
         kRunningLimitMilliseconds);
     return save(window, QStringLiteral("jobs")) && waitForJob(running, QStringLiteral("Profiling again"));

@@ -11,10 +11,11 @@ namespace modulelens::explorer {
 
 namespace {
 
-QString sentence(const base::Error& error) { return QString::fromStdString(operations::errorSentence(error)); }
+QString sentence(const base::Error& error) {
+    return QString::fromStdString(operations::errorSentence(error));
+}
 
-QString withTilde(const QString& path)
-{
+QString withTilde(const QString& path) {
     const QString home = QDir::homePath();
     return path.startsWith(home + u'/') ? u'~' + path.mid(home.size()) : path;
 }
@@ -22,18 +23,15 @@ QString withTilde(const QString& path)
 } // namespace
 
 Session::Session(std::vector<std::string> workerCommand, int threads, QObject* parent)
-    : QObject(parent)
-    , m_pool(threads)
-    , m_workerCommand(std::move(workerCommand))
-    , m_search(m_pool)
-    , m_workerText(tr("No worker running"))
-{
-}
+    : QObject(parent),
+      m_pool(threads),
+      m_workerCommand(std::move(workerCommand)),
+      m_search(m_pool),
+      m_workerText(tr("No worker running")) {}
 
 Session::~Session() = default;
 
-void Session::openFolder(const std::filesystem::path& folder)
-{
+void Session::openFolder(const std::filesystem::path& folder) {
     m_registryName = withTilde(QString::fromStdString(folder.string()));
     m_pool.run(
         this,
@@ -51,8 +49,7 @@ void Session::openFolder(const std::filesystem::path& folder)
         });
 }
 
-void Session::adopt(std::shared_ptr<registry::Registry> registry)
-{
+void Session::adopt(std::shared_ptr<registry::Registry> registry) {
     m_registry = std::move(registry);
     if (m_registryName.isEmpty()) {
         m_registryName = QString::fromStdString(m_registry->displayName());
@@ -62,8 +59,7 @@ void Session::adopt(std::shared_ptr<registry::Registry> registry)
     emit opened();
 }
 
-void Session::importInbox()
-{
+void Session::importInbox() {
     m_pool.run(
         this, [local = m_local] { return local->importInbox({}, {}); },
         [this](const base::Result<registry::ImportReport>& outcome) {
@@ -76,16 +72,14 @@ void Session::importInbox()
         });
 }
 
-operations::RunSettings Session::runSettings() const
-{
+operations::RunSettings Session::runSettings() const {
     operations::RunSettings settings;
     settings.device = m_device.toStdString();
     settings.threads = m_runThreads;
     return settings;
 }
 
-int Session::validate(const models::VersionInfo& version)
-{
+int Session::validate(const models::VersionInfo& version) {
     if (!m_operations) {
         return 0;
     }
@@ -102,11 +96,11 @@ int Session::validate(const models::VersionInfo& version)
                 Qt::QueuedConnection);
         }
     };
-    return m_jobs.add(operations::validateJob(*m_operations, id.toStdString(), runSettings(), done), version.address(), m_device);
+    return m_jobs.add(operations::validateJob(*m_operations, id.toStdString(), runSettings(), done), version.address(),
+                      m_device);
 }
 
-int Session::profile(const models::VersionInfo& version)
-{
+int Session::profile(const models::VersionInfo& version) {
     if (!m_operations) {
         return 0;
     }
@@ -122,11 +116,11 @@ int Session::profile(const models::VersionInfo& version)
                 Qt::QueuedConnection);
         }
     };
-    return m_jobs.add(operations::profileJob(*m_operations, id.toStdString(), runSettings(), done), version.address(), m_device);
+    return m_jobs.add(operations::profileJob(*m_operations, id.toStdString(), runSettings(), done), version.address(),
+                      m_device);
 }
 
-int Session::importPath(const QString& path)
-{
+int Session::importPath(const QString& path) {
     if (!m_local) {
         emit failed(tr("This registry cannot import bundles; open a local one."));
         return 0;
@@ -145,8 +139,7 @@ int Session::importPath(const QString& path)
     return m_jobs.add(operations::importJob(m_local, path.toStdString(), done), withTilde(path), models::notApplicable());
 }
 
-void Session::editLabel(const models::VersionInfo& version, Label label, const QString& text)
-{
+void Session::editLabel(const models::VersionInfo& version, Label label, const QString& text) {
     if (!m_registry) {
         return;
     }
@@ -154,10 +147,14 @@ void Session::editLabel(const models::VersionInfo& version, Label label, const Q
         this,
         [registry = m_registry, id = version.id.toStdString(), text = text.toStdString(), label]() -> base::Result<void> {
             switch (label) {
-            case Label::AddTag: return registry->addTag(id, text);
-            case Label::RemoveTag: return registry->removeTag(id, text);
-            case Label::SetAlias: return registry->setAlias(id, text);
-            case Label::RemoveAlias: return registry->removeAlias(id, text);
+                case Label::AddTag:
+                    return registry->addTag(id, text);
+                case Label::RemoveTag:
+                    return registry->removeTag(id, text);
+                case Label::SetAlias:
+                    return registry->setAlias(id, text);
+                case Label::RemoveAlias:
+                    return registry->removeAlias(id, text);
             }
             return {};
         },
@@ -173,8 +170,7 @@ void Session::editLabel(const models::VersionInfo& version, Label label, const Q
         });
 }
 
-void Session::refreshVersion(const QString& id)
-{
+void Session::refreshVersion(const QString& id) {
     m_pool.run(
         this, [registry = m_registry, id = id.toStdString()] { return registry->resolve(id); },
         [this](const base::Result<registry::VersionSummary>& outcome) {
@@ -186,8 +182,7 @@ void Session::refreshVersion(const QString& id)
         });
 }
 
-void Session::resolve(const QString& addressOrId)
-{
+void Session::resolve(const QString& addressOrId) {
     if (!m_registry) {
         return;
     }
@@ -202,8 +197,7 @@ void Session::resolve(const QString& addressOrId)
         });
 }
 
-void Session::askWorker()
-{
+void Session::askWorker() {
     if (m_askedWorker || !m_operations) {
         return;
     }

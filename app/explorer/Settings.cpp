@@ -10,8 +10,7 @@ namespace {
 constexpr int kGreatestFlameHeight = 4000;
 }
 
-Settings Settings::load(QSettings& store)
-{
+Settings Settings::load(QSettings& store) {
     Settings settings;
     if (store.value(QStringLiteral("version")).toInt() != kVersion) {
         return settings;
@@ -36,8 +35,7 @@ Settings Settings::load(QSettings& store)
     return settings;
 }
 
-void Settings::save(QSettings& store) const
-{
+void Settings::save(QSettings& store) const {
     store.setValue(QStringLiteral("version"), kVersion);
     store.setValue(QStringLiteral("geometry"), geometry);
     store.setValue(QStringLiteral("windowState"), windowState);
@@ -48,8 +46,7 @@ void Settings::save(QSettings& store) const
     store.setValue(QStringLiteral("lastVersion"), lastVersion);
 }
 
-void Settings::resetLayout()
-{
+void Settings::resetLayout() {
     geometry.clear();
     windowState.clear();
     flameHeight = 0;

@@ -35,13 +35,13 @@ struct LoadedSource {
 };
 
 /// One line for an encoded value; nested values are cut.
-QString valueText(const nlohmann::json& value)
-{
+QString valueText(const nlohmann::json& value) {
     constexpr std::size_t kLongest = 120;
     if (value.is_object() && value.contains("$t")) {
         const std::string type = value["$t"].is_string() ? value["$t"].get<std::string>() : "?";
         if (type == "tensor") {
-            return QStringLiteral("tensor ") + QString::fromStdString(value.value("dtype", std::string()) + " " + value.value("shape", nlohmann::json::array()).dump());
+            return QStringLiteral("tensor ") + QString::fromStdString(value.value("dtype", std::string()) + " " +
+                                                                      value.value("shape", nlohmann::json::array()).dump());
         }
         if (type == "gap") {
             return QStringLiteral("not captured");
@@ -63,8 +63,7 @@ QString valueText(const nlohmann::json& value)
     return QString::fromStdString(text);
 }
 
-LoadedSource describe(const capture::NodeDocument& node)
-{
+LoadedSource describe(const capture::NodeDocument& node) {
     LoadedSource loaded;
     loaded.className = QString::fromStdString(node.className);
     loaded.how = QString::fromStdString(node.initHow);
@@ -87,16 +86,15 @@ LoadedSource describe(const capture::NodeDocument& node)
 } // namespace
 
 SourcePage::SourcePage(Session& session, const models::VersionInfo& version, QWidget* parent)
-    : QWidget(parent)
-    , m_session(session)
-    , m_version(version)
-    , m_task(session.pool())
-    , m_note(new widgets::NoteRow(this))
-    , m_arguments(new widgets::KeyValueList(this))
-    , m_pages(new QStackedWidget(this))
-    , m_source(new QPlainTextEdit(this))
-    , m_empty(new widgets::EmptyState(this))
-{
+    : QWidget(parent),
+      m_session(session),
+      m_version(version),
+      m_task(session.pool()),
+      m_note(new widgets::NoteRow(this)),
+      m_arguments(new widgets::KeyValueList(this)),
+      m_pages(new QStackedWidget(this)),
+      m_source(new QPlainTextEdit(this)),
+      m_empty(new widgets::EmptyState(this)) {
     setProperty("surface", true);
     setAttribute(Qt::WA_StyledBackground);
     m_source->setReadOnly(true);
@@ -129,8 +127,7 @@ SourcePage::SourcePage(Session& session, const models::VersionInfo& version, QWi
     m_note->setText(tr("As captured. Shown only: captured code runs nowhere before you allow it."));
 }
 
-void SourcePage::showEvent(QShowEvent* event)
-{
+void SourcePage::showEvent(QShowEvent* event) {
     QWidget::showEvent(event);
     if (!m_asked) {
         m_asked = true;
@@ -138,8 +135,7 @@ void SourcePage::showEvent(QShowEvent* event)
     }
 }
 
-void SourcePage::read()
-{
+void SourcePage::read() {
     if (!m_session.registry()) {
         return;
     }
@@ -169,7 +165,8 @@ void SourcePage::read()
                               QString::fromStdString(operations::errorSentence(outcome.error())));
                 return;
             }
-            widgets::KeyValueList::Group facts{tr("Class"), {{tr("Name"), outcome->className, false, false}, {tr("Arguments"), outcome->how, false, false}}};
+            widgets::KeyValueList::Group facts{
+                tr("Class"), {{tr("Name"), outcome->className, false, false}, {tr("Arguments"), outcome->how, false, false}}};
             widgets::KeyValueList::Group arguments{tr("Constructor arguments"), {}};
             for (const Argument& argument : outcome->arguments) {
                 arguments.rows.append({argument.name, argument.value, false, true});
@@ -179,7 +176,8 @@ void SourcePage::read()
             }
             m_arguments->setGroups({facts, arguments});
             if (outcome->source.isEmpty()) {
-                m_empty->show(widgets::Icon::Code, tr("No source"), tr("The class has no source of its own in the capture; it is a class of a library."));
+                m_empty->show(widgets::Icon::Code, tr("No source"),
+                              tr("The class has no source of its own in the capture; it is a class of a library."));
                 m_pages->setCurrentWidget(m_empty);
             } else {
                 m_source->setPlainText(outcome->source);

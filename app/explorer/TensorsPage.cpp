@@ -36,15 +36,12 @@ constexpr int kGreatestCallsShown = 8;
 /// Histogram of the selected tensor on a log count axis, with columns of their own for Inf and NaN.
 class TensorsPage::Histogram : public QWidget {
 public:
-    explicit Histogram(QWidget* parent)
-        : QWidget(parent)
-    {
+    explicit Histogram(QWidget* parent) : QWidget(parent) {
         setFixedHeight(220);
         setAccessibleName(tr("Histogram of the selected tensor"));
     }
 
-    void setTensor(const TensorStatistics* tensor)
-    {
+    void setTensor(const TensorStatistics* tensor) {
         m_bins = tensor == nullptr ? std::vector<std::int64_t>() : tensor->histogram;
         m_minimum = tensor == nullptr ? std::nullopt : tensor->minimum;
         m_maximum = tensor == nullptr ? std::nullopt : tensor->maximum;
@@ -54,16 +51,18 @@ public:
     }
 
 protected:
-    void paintEvent(QPaintEvent*) override
-    {
+    void paintEvent(QPaintEvent*) override {
         const Theme& t = Theme::current();
         QPainter painter(this);
-        widgets::drawText(painter, QRectF(16, 8, width() - 32, 20), tr("Histogram"), widgets::uiFont(13, QFont::DemiBold), t.text);
+        widgets::drawText(painter, QRectF(16, 8, width() - 32, 20), tr("Histogram"), widgets::uiFont(13, QFont::DemiBold),
+                          t.text);
         if (m_bins.empty()) {
-            widgets::drawText(painter, QRectF(16, 32, width() - 32, 20), tr("no finite values to show"), widgets::uiFont(12), t.text2);
+            widgets::drawText(painter, QRectF(16, 32, width() - 32, 20), tr("no finite values to show"), widgets::uiFont(12),
+                              t.text2);
             return;
         }
-        const std::int64_t highest = std::max({*std::max_element(m_bins.begin(), m_bins.end()), m_infinite, m_nan, std::int64_t{1}});
+        const std::int64_t highest =
+            std::max({*std::max_element(m_bins.begin(), m_bins.end()), m_infinite, m_nan, std::int64_t{1}});
         const double top = 40;
         const double bottom = height() - 40;
         const double left = 52;
@@ -76,8 +75,10 @@ protected:
         for (int decade = 0; decade <= static_cast<int>(decades); decade += decades > 4 ? 2 : 1) {
             const double y = bottom - decade / decades * (bottom - top);
             painter.fillRect(QRectF(left, y, width() - 16 - left, 1), t.grid);
-            widgets::drawText(painter, QRectF(0, y - 8, left - 8, 16), decade == 0 ? QStringLiteral("0") : models::formatFlops(static_cast<std::int64_t>(std::pow(10.0, decade))),
-                              widgets::uiFont(11), t.text2, Qt::AlignRight);
+            widgets::drawText(
+                painter, QRectF(0, y - 8, left - 8, 16),
+                decade == 0 ? QStringLiteral("0") : models::formatFlops(static_cast<std::int64_t>(std::pow(10.0, decade))),
+                widgets::uiFont(11), t.text2, Qt::AlignRight);
         }
         const double wide = (right - left) / static_cast<double>(m_bins.size());
         for (std::size_t i = 0; i < m_bins.size(); ++i) {
@@ -90,19 +91,23 @@ protected:
             const double high = heightOf(count);
             painter.fillRect(QRectF(x + 4, bottom - high, column - 8, high), colour);
             if (count == 0) {
-                widgets::drawText(painter, QRectF(x, bottom - 18, column, 16), QStringLiteral("0"), widgets::uiFont(11), t.text2, Qt::AlignHCenter);
+                widgets::drawText(painter, QRectF(x, bottom - 18, column, 16), QStringLiteral("0"), widgets::uiFont(11),
+                                  t.text2, Qt::AlignHCenter);
             }
-            widgets::drawText(painter, QRectF(x, bottom + 4, column, 16), name, widgets::uiFont(11, count > 0 ? QFont::DemiBold : QFont::Normal),
-                              count > 0 ? colour : t.text2, Qt::AlignHCenter);
+            widgets::drawText(painter, QRectF(x, bottom + 4, column, 16), name,
+                              widgets::uiFont(11, count > 0 ? QFont::DemiBold : QFont::Normal), count > 0 ? colour : t.text2,
+                              Qt::AlignHCenter);
         };
         special(right + 14, m_infinite, tr("Inf"), t.warn);
         special(right + 14 + column, m_nan, tr("NaN"), t.bad);
         painter.fillRect(QRectF(left, bottom, width() - 16 - left, 1), t.line2);
         const QFont axis = widgets::uiFont(11);
-        widgets::drawText(painter, QRectF(left, bottom + 4, 100, 16), m_minimum ? models::formatReal(*m_minimum) : QString(), axis, t.text2);
-        widgets::drawText(painter, QRectF(right - 100, bottom + 4, 100, 16), m_maximum ? models::formatReal(*m_maximum) : QString(), axis, t.text2,
-                          Qt::AlignRight);
-        widgets::drawText(painter, QRectF(left, bottom + 20, right - left, 16), tr("value; count on a log axis"), axis, t.text3, Qt::AlignHCenter);
+        widgets::drawText(painter, QRectF(left, bottom + 4, 100, 16), m_minimum ? models::formatReal(*m_minimum) : QString(),
+                          axis, t.text2);
+        widgets::drawText(painter, QRectF(right - 100, bottom + 4, 100, 16),
+                          m_maximum ? models::formatReal(*m_maximum) : QString(), axis, t.text2, Qt::AlignRight);
+        widgets::drawText(painter, QRectF(left, bottom + 20, right - left, 16), tr("value; count on a log axis"), axis, t.text3,
+                          Qt::AlignHCenter);
     }
 
 private:
@@ -114,20 +119,19 @@ private:
 };
 
 TensorsPage::TensorsPage(Session& session, const models::VersionInfo& version, QWidget* parent)
-    : QWidget(parent)
-    , m_session(session)
-    , m_version(version)
-    , m_task(session.pool())
-    , m_banner(new widgets::Banner(this))
-    , m_note(new widgets::NoteRow(this))
-    , m_calls(new widgets::SegmentedControl(tr("Call"), this))
-    , m_pages(new QStackedWidget(this))
-    , m_empty(new widgets::EmptyState(this))
-    , m_table(new widgets::ValueTable(tr("Tensors"), this))
-    , m_side(new QWidget(this))
-    , m_histogram(new Histogram(m_side))
-    , m_facts(new widgets::KeyValueList(m_side))
-{
+    : QWidget(parent),
+      m_session(session),
+      m_version(version),
+      m_task(session.pool()),
+      m_banner(new widgets::Banner(this)),
+      m_note(new widgets::NoteRow(this)),
+      m_calls(new widgets::SegmentedControl(tr("Call"), this)),
+      m_pages(new QStackedWidget(this)),
+      m_empty(new widgets::EmptyState(this)),
+      m_table(new widgets::ValueTable(tr("Tensors"), this)),
+      m_side(new QWidget(this)),
+      m_histogram(new Histogram(m_side)),
+      m_facts(new widgets::KeyValueList(m_side)) {
     setProperty("surface", true);
     setAttribute(Qt::WA_StyledBackground);
     m_banner->hide();
@@ -186,8 +190,7 @@ TensorsPage::TensorsPage(Session& session, const models::VersionInfo& version, Q
     });
 }
 
-void TensorsPage::showEvent(QShowEvent* event)
-{
+void TensorsPage::showEvent(QShowEvent* event) {
     QWidget::showEvent(event);
     if (!m_asked) {
         m_asked = true;
@@ -195,8 +198,7 @@ void TensorsPage::showEvent(QShowEvent* event)
     }
 }
 
-void TensorsPage::read(int call)
-{
+void TensorsPage::read(int call) {
     if (!m_session.operations()) {
         return;
     }
@@ -220,13 +222,16 @@ void TensorsPage::read(int call)
             m_model.setTensors(std::move(*outcome));
             const int nan = m_model.nanTensorCount();
             if (nan > 0) {
-                m_banner->show(widgets::Banner::Kind::Bad, tr("NaN in %n tensor(s), first in ", nullptr, nan) + m_model.firstNanTensor(),
+                m_banner->show(widgets::Banner::Kind::Bad,
+                               tr("NaN in %n tensor(s), first in ", nullptr, nan) + m_model.firstNanTensor(),
                                tr("Statistics and histogram leave NaN and Inf out."));
             }
             m_banner->setVisible(nan > 0);
-            m_note->setText(nan > 0 ? QString()
-                                    : models::formatCount(m_model.tensorCount())
-                                    + (m_model.tensorCount() == 1 ? tr(" captured tensor, all finite.") : tr(" captured tensors, all finite where they were kept.")));
+            m_note->setText(nan > 0
+                                ? QString()
+                                : models::formatCount(m_model.tensorCount()) +
+                                      (m_model.tensorCount() == 1 ? tr(" captured tensor, all finite.")
+                                                                  : tr(" captured tensors, all finite where they were kept.")));
             m_pages->setCurrentIndex(1);
             m_table->setCurrentIndex(m_model.index(1, 0));
             showTensor(1);
@@ -235,8 +240,7 @@ void TensorsPage::read(int call)
         });
 }
 
-void TensorsPage::showTensor(int row)
-{
+void TensorsPage::showTensor(int row) {
     const TensorStatistics* tensor = m_model.tensorAt(row);
     m_histogram->setTensor(tensor);
     if (tensor == nullptr) {
@@ -252,7 +256,8 @@ void TensorsPage::showTensor(int row)
     using Model = models::TensorTableModel;
     QList<widgets::KeyValueList::Row> rows = {
         {tr("Shape"), cell(Model::ShapeColumn), false, true},
-        {tr("Type"), cell(Model::TypeColumn) + QStringLiteral(" on ") + QString::fromStdString(tensor->tensor.device), false, false},
+        {tr("Type"), cell(Model::TypeColumn) + QStringLiteral(" on ") + QString::fromStdString(tensor->tensor.device), false,
+         false},
         {tr("Stride"), stride, false, true},
         {tr("Elements"), models::formatCount(tensor->elements), false, false},
         {tr("Range"), cell(Model::MinColumn) + tr(" to ") + cell(Model::MaxColumn), false, false},

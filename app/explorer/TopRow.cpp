@@ -28,8 +28,7 @@ constexpr int kGoToWide = 400;
 constexpr int kGoToNarrow = 240;
 constexpr int kGreatestDeviceWidth = 320;
 
-QToolButton* toolButton(Icon icon, const QString& name, QWidget* parent)
-{
+QToolButton* toolButton(Icon icon, const QString& name, QWidget* parent) {
     auto* button = new QToolButton(parent);
     button->setIcon(widgets::themedIcon(icon));
     button->setToolTip(name);
@@ -42,17 +41,14 @@ QToolButton* toolButton(Icon icon, const QString& name, QWidget* parent)
 /// Looks like a field and opens the command palette.
 class TopRow::GoToButton : public QAbstractButton {
 public:
-    explicit GoToButton(QWidget* parent)
-        : QAbstractButton(parent)
-    {
+    explicit GoToButton(QWidget* parent) : QAbstractButton(parent) {
         setAccessibleName(TopRow::tr("Go to module, version or command"));
         setCursor(Qt::IBeamCursor);
         setFocusPolicy(Qt::TabFocus);
     }
 
 protected:
-    void paintEvent(QPaintEvent*) override
-    {
+    void paintEvent(QPaintEvent*) override {
         const Theme& t = Theme::current();
         QPainter painter(this);
         painter.setRenderHint(QPainter::Antialiasing);
@@ -64,19 +60,19 @@ protected:
         widgets::paintIcon(painter, QRectF(8, 6, 16, 16), Icon::Search, t.text2);
         const QString words = width() > 300 ? TopRow::tr("Go to module, version or command") : TopRow::tr("Go to…");
         widgets::drawText(painter, QRectF(30, 0, width() - 120, height()), words, widgets::uiFont(12), t.text3);
-        widgets::drawText(painter, QRectF(0, 0, width() - 10, height()), QStringLiteral("Ctrl+Shift+P"), widgets::uiFont(11), t.text3, Qt::AlignRight);
+        widgets::drawText(painter, QRectF(0, 0, width() - 10, height()), QStringLiteral("Ctrl+Shift+P"), widgets::uiFont(11),
+                          t.text3, Qt::AlignRight);
     }
 };
 
 TopRow::TopRow(QWidget* parent)
-    : QWidget(parent)
-    , m_menus(new QMenuBar(this))
-    , m_back(toolButton(Icon::Back, tr("Back (Alt+Left)"), this))
-    , m_forward(toolButton(Icon::Forward, tr("Forward (Alt+Right)"), this))
-    , m_goTo(new GoToButton(this))
-    , m_device(new widgets::DropDown({}, 28, this))
-    , m_theme(toolButton(Icon::Moon, tr("Switch between light and dark"), this))
-{
+    : QWidget(parent),
+      m_menus(new QMenuBar(this)),
+      m_back(toolButton(Icon::Back, tr("Back (Alt+Left)"), this)),
+      m_forward(toolButton(Icon::Forward, tr("Forward (Alt+Right)"), this)),
+      m_goTo(new GoToButton(this)),
+      m_device(new widgets::DropDown({}, 28, this)),
+      m_theme(toolButton(Icon::Moon, tr("Switch between light and dark"), this)) {
     setFixedHeight(kHeight);
     m_menus->setNativeMenuBar(false);
     m_device->setAccessibleName(tr("Device"));
@@ -87,11 +83,11 @@ TopRow::TopRow(QWidget* parent)
     connect(m_forward, &QToolButton::clicked, this, &TopRow::forwardRequested);
     connect(m_goTo, &QAbstractButton::clicked, this, &TopRow::goToRequested);
     connect(m_theme, &QToolButton::clicked, this, &TopRow::themeSwitchRequested);
-    connect(m_device, &QComboBox::textActivated, this, [this](const QString& text) { emit deviceChosen(text.section(u' ', 0, 0)); });
+    connect(m_device, &QComboBox::textActivated, this,
+            [this](const QString& text) { emit deviceChosen(text.section(u' ', 0, 0)); });
 }
 
-void TopRow::setDevices(const QStringList& devices)
-{
+void TopRow::setDevices(const QStringList& devices) {
     m_device->clear();
     if (devices.isEmpty()) {
         m_device->addItem(widgets::themedIcon(Icon::Chip), tr("No device yet"));
@@ -103,14 +99,12 @@ void TopRow::setDevices(const QStringList& devices)
     arrange();
 }
 
-void TopRow::setHistory(bool canGoBack, bool canGoForward)
-{
+void TopRow::setHistory(bool canGoBack, bool canGoForward) {
     m_back->setEnabled(canGoBack);
     m_forward->setEnabled(canGoForward);
 }
 
-void TopRow::arrange()
-{
+void TopRow::arrange() {
     const int menus = m_menus->sizeHint().width();
     m_menus->setGeometry(36, 4, menus, 28);
     int x = 36 + menus + 12;
@@ -127,8 +121,7 @@ void TopRow::arrange()
     m_goTo->setGeometry(std::clamp((width() - goTo) / 2 + 40, x + 12, std::max(x + 12, deviceX - goTo - 12)), 4, goTo, 28);
 }
 
-void TopRow::paintEvent(QPaintEvent*)
-{
+void TopRow::paintEvent(QPaintEvent*) {
     const Theme& t = Theme::current();
     QPainter painter(this);
     painter.fillRect(rect(), t.window);
@@ -137,10 +130,11 @@ void TopRow::paintEvent(QPaintEvent*)
     painter.fillRect(m_back->x() - 8, 10, 1, 16, t.line);
 }
 
-void TopRow::resizeEvent(QResizeEvent*) { arrange(); }
+void TopRow::resizeEvent(QResizeEvent*) {
+    arrange();
+}
 
-void TopRow::changeEvent(QEvent* event)
-{
+void TopRow::changeEvent(QEvent* event) {
     if (event->type() == QEvent::PaletteChange || event->type() == QEvent::StyleChange) {
         m_theme->setIcon(widgets::themedIcon(Theme::current().mode == Theme::Mode::Light ? Icon::Moon : Icon::Sun));
         arrange();

@@ -24,32 +24,31 @@ using widgets::KeyValueList;
 
 constexpr int kSideWidth = 320;
 
-Banner::Kind bannerKind(const ValidationReport& report)
-{
+Banner::Kind bannerKind(const ValidationReport& report) {
     if (report.verdict == "pass") {
         return Banner::Kind::Good;
     }
     return report.verdict == "fail" ? Banner::Kind::Bad : Banner::Kind::Warning;
 }
 
-QString indexText(const std::vector<std::int64_t>& index)
-{
+QString indexText(const std::vector<std::int64_t>& index) {
     return index.empty() ? models::notApplicable() : models::formatShape(index);
 }
 
-QString real(const std::optional<double>& value) { return value ? models::formatReal(*value) : models::notApplicable(); }
+QString real(const std::optional<double>& value) {
+    return value ? models::formatReal(*value) : models::notApplicable();
+}
 
 } // namespace
 
 ValidationPage::ValidationPage(const models::VersionInfo& version, QWidget* parent)
-    : QWidget(parent)
-    , m_version(version)
-    , m_pages(new QStackedWidget(this))
-    , m_empty(new widgets::EmptyState(this))
-    , m_banner(new Banner(this))
-    , m_table(new widgets::ValueTable(tr("Compared outputs"), this))
-    , m_side(new KeyValueList(this))
-{
+    : QWidget(parent),
+      m_version(version),
+      m_pages(new QStackedWidget(this)),
+      m_empty(new widgets::EmptyState(this)),
+      m_banner(new Banner(this)),
+      m_table(new widgets::ValueTable(tr("Compared outputs"), this)),
+      m_side(new KeyValueList(this)) {
     setProperty("surface", true);
     setAttribute(Qt::WA_StyledBackground);
     m_table->setModel(&m_model);
@@ -87,15 +86,15 @@ ValidationPage::ValidationPage(const models::VersionInfo& version, QWidget* pare
                       tr("Validate now"));
     } else {
         m_empty->show(widgets::Icon::Gap, tr("No program"),
-                      tr("This version cannot be run: ") + (m_version.noProgramReason.isEmpty() ? tr("no program was exported.") : m_version.noProgramReason));
+                      tr("This version cannot be run: ") +
+                          (m_version.noProgramReason.isEmpty() ? tr("no program was exported.") : m_version.noProgramReason));
     }
     connect(m_empty, &widgets::EmptyState::linkActivated, this, &ValidationPage::validateRequested);
     connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
             [this](const QModelIndex& current) { showLeaf(current.row()); });
 }
 
-void ValidationPage::showReport(std::shared_ptr<const ValidationReport> report)
-{
+void ValidationPage::showReport(std::shared_ptr<const ValidationReport> report) {
     m_report = std::move(report);
     m_model.setLeaves(m_report->leaves);
     QString detail = QString::fromStdString(m_report->reason);
@@ -116,8 +115,7 @@ void ValidationPage::showReport(std::shared_ptr<const ValidationReport> report)
     showLeaf(worst);
 }
 
-void ValidationPage::showLeaf(int row)
-{
+void ValidationPage::showLeaf(int row) {
     const protocol::LeafResult* leaf = m_model.leafAt(row);
     QList<KeyValueList::Group> groups;
     if (leaf != nullptr) {
@@ -135,17 +133,21 @@ void ValidationPage::showLeaf(int row)
         }
         worst.rows.append({tr("Max abs"), real(leaf->maxAbsDiff), failed, false});
         worst.rows.append({tr("Max rel"), real(leaf->maxRelDiff), failed, false});
-        worst.rows.append({tr("Outside"), models::formatCount(leaf->mismatched) + tr(" elements"), failed && leaf->mismatched > 0, false});
+        worst.rows.append(
+            {tr("Outside"), models::formatCount(leaf->mismatched) + tr(" elements"), failed && leaf->mismatched > 0, false});
         if (!leaf->reason.empty()) {
             worst.rows.append({tr("Reason"), QString::fromStdString(leaf->reason), failed, false});
         }
         groups.append(worst);
-        groups.append({tr("Compared with"),
-                       {{tr("Tolerance"), QStringLiteral("rtol ") + models::formatReal(leaf->relativeTolerance) + QStringLiteral(", atol ")
-                             + models::formatReal(leaf->absoluteTolerance), false, false},
-                        {tr("Engine"), QString::fromStdString(m_report->engine), false, false},
-                        {tr("Threads"), QString::number(m_report->threads), false, false},
-                        {tr("Captured on"), m_version.device + QStringLiteral(", torch ") + m_version.torchVersion, false, false}}});
+        groups.append(
+            {tr("Compared with"),
+             {{tr("Tolerance"),
+               QStringLiteral("rtol ") + models::formatReal(leaf->relativeTolerance) + QStringLiteral(", atol ") +
+                   models::formatReal(leaf->absoluteTolerance),
+               false, false},
+              {tr("Engine"), QString::fromStdString(m_report->engine), false, false},
+              {tr("Threads"), QString::number(m_report->threads), false, false},
+              {tr("Captured on"), m_version.device + QStringLiteral(", torch ") + m_version.torchVersion, false, false}}});
     }
     m_side->setGroups(groups);
 }

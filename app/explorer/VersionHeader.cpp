@@ -26,25 +26,31 @@ using widgets::Icon;
 
 constexpr int kInset = 16;
 
-QFont plainTitle() { return widgets::uiFont(16); }
-QFont boldTitle() { return widgets::uiFont(16, QFont::DemiBold); }
+QFont plainTitle() {
+    return widgets::uiFont(16);
+}
+QFont boldTitle() {
+    return widgets::uiFont(16, QFont::DemiBold);
+}
 
-Chip verdictChip(const models::VersionInfo& version)
-{
+Chip verdictChip(const models::VersionInfo& version) {
     using Kind = models::VerdictWords::Kind;
     const models::VerdictWords verdict = models::verdictWords(version.verdict, version.exact);
     switch (verdict.kind) {
-    case Kind::Good: return {verdict.words, ChipKind::Good, Icon::Check, false};
-    case Kind::Bad: return {verdict.words, ChipKind::Bad, Icon::Failed, false};
-    case Kind::Warning: return {verdict.words, ChipKind::Warning, Icon::Warning, false};
-    case Kind::Neutral:
-    case Kind::None: break;
+        case Kind::Good:
+            return {verdict.words, ChipKind::Good, Icon::Check, false};
+        case Kind::Bad:
+            return {verdict.words, ChipKind::Bad, Icon::Failed, false};
+        case Kind::Warning:
+            return {verdict.words, ChipKind::Warning, Icon::Warning, false};
+        case Kind::Neutral:
+        case Kind::None:
+            break;
     }
     return {verdict.words, ChipKind::Neutral, Icon::Ring, false};
 }
 
-QString metaText(const models::VersionInfo& version)
-{
+QString metaText(const models::VersionInfo& version) {
     QStringList parts(version.className);
     if (!version.device.isEmpty()) {
         parts.append(version.device);
@@ -52,7 +58,8 @@ QString metaText(const models::VersionInfo& version)
     if (version.parameterBytes > 0) {
         parts.append(models::formatBytes(version.parameterBytes) + VersionHeader::tr(" of parameters"));
     }
-    parts.append(QString::number(version.callCount) + (version.callCount == 1 ? VersionHeader::tr(" call") : VersionHeader::tr(" calls")));
+    parts.append(QString::number(version.callCount) +
+                 (version.callCount == 1 ? VersionHeader::tr(" call") : VersionHeader::tr(" calls")));
     if (!version.torchVersion.isEmpty()) {
         parts.append(QStringLiteral("torch ") + version.torchVersion);
     }
@@ -66,12 +73,11 @@ QString metaText(const models::VersionInfo& version)
 } // namespace
 
 VersionHeader::VersionHeader(QWidget* parent)
-    : QWidget(parent)
-    , m_chips(new widgets::ChipRow(this))
-    , m_validate(new QPushButton(widgets::themedIcon(Icon::Check), tr("Validate"), this))
-    , m_profile(new QPushButton(widgets::themedIcon(Icon::Play), tr("Profile"), this))
-    , m_more(new QToolButton(this))
-{
+    : QWidget(parent),
+      m_chips(new widgets::ChipRow(this)),
+      m_validate(new QPushButton(widgets::themedIcon(Icon::Check), tr("Validate"), this)),
+      m_profile(new QPushButton(widgets::themedIcon(Icon::Play), tr("Profile"), this)),
+      m_more(new QToolButton(this)) {
     setFixedHeight(64);
     m_validate->setToolTip(tr("Run on the captured inputs and compare with the captured outputs (Ctrl+R)"));
     m_profile->setToolTip(tr("Measure every module and operator (Ctrl+B)"));
@@ -84,8 +90,7 @@ VersionHeader::VersionHeader(QWidget* parent)
     connect(m_profile, &QPushButton::clicked, this, &VersionHeader::profileRequested);
 }
 
-void VersionHeader::show(const models::VersionInfo& version)
-{
+void VersionHeader::show(const models::VersionInfo& version) {
     m_version = version;
     m_chips->setChips(version.aliases, version.tags);
     setAccessibleName(version.address());
@@ -93,18 +98,18 @@ void VersionHeader::show(const models::VersionInfo& version)
     update();
 }
 
-int VersionHeader::titleWidth() const
-{
-    const double text = QFontMetricsF(plainTitle()).horizontalAdvance(m_version.model + QStringLiteral("::"))
-        + QFontMetricsF(boldTitle()).horizontalAdvance(m_version.module + QStringLiteral("@v") + QString::number(m_version.number));
+int VersionHeader::titleWidth() const {
+    const double text = QFontMetricsF(plainTitle()).horizontalAdvance(m_version.model + QStringLiteral("::")) +
+                        QFontMetricsF(boldTitle())
+                            .horizontalAdvance(m_version.module + QStringLiteral("@v") + QString::number(m_version.number));
     const int actions = width() - m_validate->x();
     return std::min(static_cast<int>(std::ceil(text)), std::max(160, width() - actions - 2 * kInset - 160));
 }
 
-void VersionHeader::arrange()
-{
+void VersionHeader::arrange() {
     int right = width() - kInset;
-    for (QWidget* action : {static_cast<QWidget*>(m_more), static_cast<QWidget*>(m_profile), static_cast<QWidget*>(m_validate)}) {
+    for (QWidget* action :
+         {static_cast<QWidget*>(m_more), static_cast<QWidget*>(m_profile), static_cast<QWidget*>(m_validate)}) {
         const int wide = action == m_more ? 32 : action->sizeHint().width();
         action->setGeometry(right - wide, 8, wide, 28);
         right -= wide + 8;
@@ -113,10 +118,11 @@ void VersionHeader::arrange()
     m_chips->setGeometry(x, 9, std::max(24, right - x), 24);
 }
 
-void VersionHeader::resizeEvent(QResizeEvent*) { arrange(); }
+void VersionHeader::resizeEvent(QResizeEvent*) {
+    arrange();
+}
 
-void VersionHeader::paintEvent(QPaintEvent*)
-{
+void VersionHeader::paintEvent(QPaintEvent*) {
     const widgets::Theme& t = widgets::Theme::current();
     QPainter painter(this);
     painter.fillRect(rect(), t.surface);
@@ -128,9 +134,10 @@ void VersionHeader::paintEvent(QPaintEvent*)
     if (whole) {
         x += widgets::drawText(painter, QRectF(x, 9, room - numberRoom, 24), m_version.model, boldTitle(), t.text);
     } else {
-        x += widgets::drawText(painter, QRectF(x, 9, (room - numberRoom) * .6, 24), m_version.model + QStringLiteral("::"), plainTitle(), t.text2);
-        x += widgets::drawText(painter, QRectF(x, 9, kInset + room - numberRoom - x + 1, 24), m_version.module, boldTitle(), t.text, Qt::AlignLeft,
-                               Qt::ElideMiddle);
+        x += widgets::drawText(painter, QRectF(x, 9, (room - numberRoom) * .6, 24), m_version.model + QStringLiteral("::"),
+                               plainTitle(), t.text2);
+        x += widgets::drawText(painter, QRectF(x, 9, kInset + room - numberRoom - x + 1, 24), m_version.module, boldTitle(),
+                               t.text, Qt::AlignLeft, Qt::ElideMiddle);
     }
     widgets::drawText(painter, QRectF(x, 9, numberRoom + 2, 24), number, boldTitle(), t.accent);
     int chipX = kInset;
@@ -138,7 +145,8 @@ void VersionHeader::paintEvent(QPaintEvent*)
     const Chip program = m_version.hasProgram ? Chip{tr("Rebuilds from program"), ChipKind::Neutral, Icon::Cube, false}
                                               : Chip{tr("No program"), ChipKind::Warning, Icon::Warning, false};
     chipX += widgets::paintChip(painter, chipX, 48, program, widgets::kHeaderChipHeight) + 10;
-    widgets::drawText(painter, QRectF(chipX, 38, width() - chipX - kInset, 20), metaText(m_version), widgets::uiFont(12), t.text2);
+    widgets::drawText(painter, QRectF(chipX, 38, width() - chipX - kInset, 20), metaText(m_version), widgets::uiFont(12),
+                      t.text2);
 }
 
 } // namespace modulelens::explorer

@@ -40,8 +40,7 @@ struct LoadedProfile {
 };
 
 /// The stored form of a validation as the page shows it; null when it is not readable any more.
-ReportPointer reportFromStored(const registry::StoredResult& stored)
-{
+ReportPointer reportFromStored(const registry::StoredResult& stored) {
     const nlohmann::json json = nlohmann::json::parse(stored.json, nullptr, false);
     if (json.is_discarded()) {
         return nullptr;
@@ -66,20 +65,19 @@ ReportPointer reportFromStored(const registry::StoredResult& stored)
 } // namespace
 
 VersionPage::VersionPage(Session& session, const models::VersionInfo& version, QWidget* parent)
-    : QWidget(parent)
-    , m_session(session)
-    , m_version(version)
-    , m_profileTask(session.pool())
-    , m_validationTask(session.pool())
-    , m_header(new VersionHeader(this))
-    , m_banner(new widgets::Banner(this))
-    , m_tabs(new widgets::TabStrip(widgets::TabStrip::Kind::Pages, this))
-    , m_stack(new QStackedWidget(this))
-    , m_hierarchy(new HierarchyPage(this))
-    , m_tensors(new TensorsPage(session, version, this))
-    , m_source(new SourcePage(session, version, this))
-    , m_validation(new ValidationPage(version, this))
-{
+    : QWidget(parent),
+      m_session(session),
+      m_version(version),
+      m_profileTask(session.pool()),
+      m_validationTask(session.pool()),
+      m_header(new VersionHeader(this)),
+      m_banner(new widgets::Banner(this)),
+      m_tabs(new widgets::TabStrip(widgets::TabStrip::Kind::Pages, this)),
+      m_stack(new QStackedWidget(this)),
+      m_hierarchy(new HierarchyPage(this)),
+      m_tensors(new TensorsPage(session, version, this)),
+      m_source(new SourcePage(session, version, this)),
+      m_validation(new ValidationPage(version, this)) {
     m_tabs->addTabWithIcon(widgets::Icon::Tree, tr("Hierarchy"));
     m_tabs->addTabWithIcon(widgets::Icon::Grid, tr("Tensors"));
     m_tabs->addTabWithIcon(widgets::Icon::Code, tr("Source & args"));
@@ -110,8 +108,7 @@ VersionPage::VersionPage(Session& session, const models::VersionInfo& version, Q
     readValidation();
 }
 
-void VersionPage::connectSession()
-{
+void VersionPage::connectSession() {
     widgets::ChipRow* chips = m_header->chips();
     const auto edit = [this](Session::Label label) {
         return [this, label](const QString& text) { m_session.editLabel(m_version, label, text); };
@@ -143,8 +140,7 @@ void VersionPage::connectSession()
     });
 }
 
-void VersionPage::makeMoreMenu()
-{
+void VersionPage::makeMoreMenu() {
     auto* menu = new QMenu(this);
     menu->addAction(tr("Copy the address"), this, [this] { QApplication::clipboard()->setText(m_version.address()); });
     menu->addAction(tr("Copy the link"), this, [this] {
@@ -157,8 +153,7 @@ void VersionPage::makeMoreMenu()
     m_header->moreButton()->setMenu(menu);
 }
 
-void VersionPage::readProfile()
-{
+void VersionPage::readProfile() {
     if (!m_session.operations()) {
         return;
     }
@@ -182,16 +177,16 @@ void VersionPage::readProfile()
             } else {
                 m_hasMeasured = outcome->measured;
                 m_hierarchy->setProfile(outcome->profile,
-                                        outcome->measured ? QString()
-                                                          : tr("Latency as measured in the captured run, FLOPs and parameters counted from "
-                                                               "the program. Profile to measure on this machine."));
+                                        outcome->measured
+                                            ? QString()
+                                            : tr("Latency as measured in the captured run, FLOPs and parameters counted from "
+                                                 "the program. Profile to measure on this machine."));
             }
             emit hierarchyLoaded();
         });
 }
 
-void VersionPage::readValidation()
-{
+void VersionPage::readValidation() {
     if (!m_session.registry()) {
         return;
     }
@@ -212,18 +207,20 @@ void VersionPage::readValidation()
         });
 }
 
-void VersionPage::update(const models::VersionInfo& version)
-{
+void VersionPage::update(const models::VersionInfo& version) {
     m_version = version;
     m_header->show(version);
 }
 
-void VersionPage::showView(View view) { m_tabs->setCurrentIndex(static_cast<int>(view)); }
+void VersionPage::showView(View view) {
+    m_tabs->setCurrentIndex(static_cast<int>(view));
+}
 
-VersionPage::View VersionPage::view() const { return static_cast<View>(m_tabs->currentIndex()); }
+VersionPage::View VersionPage::view() const {
+    return static_cast<View>(m_tabs->currentIndex());
+}
 
-VersionPage::View VersionPage::viewFromName(const QString& name)
-{
+VersionPage::View VersionPage::viewFromName(const QString& name) {
     for (std::size_t i = 0; i < kViewNames.size(); ++i) {
         if (name == QLatin1String(kViewNames[i])) {
             return static_cast<View>(i);
@@ -232,23 +229,22 @@ VersionPage::View VersionPage::viewFromName(const QString& name)
     return View::Hierarchy;
 }
 
-QString VersionPage::viewName(View view) { return QString::fromLatin1(kViewNames[static_cast<std::size_t>(view)]); }
+QString VersionPage::viewName(View view) {
+    return QString::fromLatin1(kViewNames[static_cast<std::size_t>(view)]);
+}
 
-QString VersionPage::command() const
-{
-    const QString verb = view() == View::Validation ? QStringLiteral("validate")
-        : view() == View::Hierarchy                 ? (m_hasMeasured ? QStringLiteral("profile") : QStringLiteral("tree"))
-                                                    : QStringLiteral("show");
+QString VersionPage::command() const {
+    const QString verb = view() == View::Validation  ? QStringLiteral("validate")
+                         : view() == View::Hierarchy ? (m_hasMeasured ? QStringLiteral("profile") : QStringLiteral("tree"))
+                                                     : QStringLiteral("show");
     return QStringLiteral("modulelens ") + verb + QStringLiteral(" '") + m_version.address() + u'\'';
 }
 
-void VersionPage::validate()
-{
+void VersionPage::validate() {
     m_session.validate(m_version);
 }
 
-void VersionPage::profile()
-{
+void VersionPage::profile() {
     m_session.profile(m_version);
 }
 

@@ -24,20 +24,18 @@ constexpr int kColumnWidth = 720;
 class Words : public QWidget {
 public:
     Words(Icon icon, int iconSize, const QString& title, int titlePixels, const QString& sentence, QWidget* parent)
-        : QWidget(parent)
-        , m_icon(icon)
-        , m_iconSize(iconSize)
-        , m_title(title)
-        , m_titlePixels(titlePixels)
-        , m_sentence(sentence)
-    {
+        : QWidget(parent),
+          m_icon(icon),
+          m_iconSize(iconSize),
+          m_title(title),
+          m_titlePixels(titlePixels),
+          m_sentence(sentence) {
         setFixedHeight(title.isEmpty() || sentence.isEmpty() ? 24 : 48);
         setAccessibleName(title.isEmpty() ? sentence : title);
     }
 
 protected:
-    void paintEvent(QPaintEvent*) override
-    {
+    void paintEvent(QPaintEvent*) override {
         const Theme& t = Theme::current();
         QPainter painter(this);
         double x = 0;
@@ -51,7 +49,8 @@ protected:
             return;
         }
         const double titleHeight = m_sentence.isEmpty() ? height() : 28;
-        widgets::drawText(painter, QRectF(x, 0, width() - x, titleHeight), m_title, widgets::uiFont(m_titlePixels, QFont::DemiBold), t.text);
+        widgets::drawText(painter, QRectF(x, 0, width() - x, titleHeight), m_title,
+                          widgets::uiFont(m_titlePixels, QFont::DemiBold), t.text);
         widgets::drawText(painter, QRectF(x, 26, width() - x, 20), m_sentence, widgets::uiFont(13), t.text2);
     }
 
@@ -65,9 +64,7 @@ private:
 
 } // namespace
 
-WelcomePage::WelcomePage(QWidget* parent)
-    : QWidget(parent)
-{
+WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent) {
     setProperty("strip", true);
     setAttribute(Qt::WA_StyledBackground);
     auto* column = new QWidget(this);
@@ -80,8 +77,9 @@ WelcomePage::WelcomePage(QWidget* parent)
     layout->addSpacing(24);
     m_open = new ActionRow(Icon::Folder, tr("Open a bundle"), tr("A folder or .mlens file captured from a training run"),
                            QStringLiteral("Ctrl+O"), column);
-    auto* connectRow = new ActionRow(Icon::Cloud, tr("Connect to W&B"), tr("Browse your team’s registry; not yet in this version"),
-                                     QStringLiteral("Ctrl+Shift+O"), column);
+    auto* connectRow =
+        new ActionRow(Icon::Cloud, tr("Connect to W&B"), tr("Browse your team’s registry; not yet in this version"),
+                      QStringLiteral("Ctrl+Shift+O"), column);
     m_sample = new ActionRow(Icon::Flask, tr("Try the sample"), tr("A small captured model that runs on the CPU"),
                              QStringLiteral("Ctrl+Alt+S"), column);
     for (ActionRow* row : {m_open, connectRow, m_sample}) {
@@ -89,16 +87,17 @@ WelcomePage::WelcomePage(QWidget* parent)
     }
     layout->addSpacing(24);
     layout->addWidget(new Words(Icon::Info, 0, tr("Or capture one from your own run"), 13, {}, column));
-    layout->addWidget(new widgets::CodeBlock({QStringLiteral("$ pip install modulelens"), QString(),
-                                              QStringLiteral("from modulelens import ModuleTracer"),
-                                              QStringLiteral("with ModuleTracer(model, store=\"captures\", model_name=\"my_model\"):"),
-                                              QStringLiteral("    model(batch)")},
-                                             column));
+    layout->addWidget(new widgets::CodeBlock(
+        {QStringLiteral("$ pip install modulelens"), QString(), QStringLiteral("from modulelens import ModuleTracer"),
+         QStringLiteral("with ModuleTracer(model, store=\"captures\", model_name=\"my_model\"):"),
+         QStringLiteral("    model(batch)")},
+        column));
     layout->addSpacing(8);
     layout->addWidget(new widgets::DropArea(tr("Drop a bundle anywhere in this window"), column));
     layout->addSpacing(16);
     layout->addWidget(new Words(Icon::Info, 16, {}, 12,
-                                tr("Nothing is uploaded. Bundles hold no pickles; captured code runs only after you allow it."), column));
+                                tr("Nothing is uploaded. Bundles hold no pickles; captured code runs only after you allow it."),
+                                column));
 
     auto* outer = new QVBoxLayout(this);
     outer->setContentsMargins(16, 16, 16, 16);
@@ -110,8 +109,12 @@ WelcomePage::WelcomePage(QWidget* parent)
     connect(m_sample, &ActionRow::clicked, this, &WelcomePage::sampleRequested);
 }
 
-void WelcomePage::focusFirst() { m_open->setFocus(); }
+void WelcomePage::focusFirst() {
+    m_open->setFocus();
+}
 
-void WelcomePage::setSampleSentence(const QString& sentence) { m_sample->setSentence(sentence); }
+void WelcomePage::setSampleSentence(const QString& sentence) {
+    m_sample->setSentence(sentence);
+}
 
 } // namespace modulelens::explorer

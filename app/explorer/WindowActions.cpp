@@ -22,15 +22,10 @@ namespace {
 /// Adds actions to one menu and to the window.
 class MenuFiller {
 public:
-    MenuFiller(MainWindow& window, QMenuBar& bar, const QString& title)
-        : m_window(window)
-        , m_menu(bar.addMenu(title))
-    {
-    }
+    MenuFiller(MainWindow& window, QMenuBar& bar, const QString& title) : m_window(window), m_menu(bar.addMenu(title)) {}
 
     template <class Slot>
-    MenuFiller& add(const QString& text, const QKeySequence& keys, Slot slot)
-    {
+    MenuFiller& add(const QString& text, const QKeySequence& keys, Slot slot) {
         QAction* action = m_menu->addAction(text);
         action->setShortcut(keys);
         QObject::connect(action, &QAction::triggered, &m_window, slot);
@@ -38,8 +33,7 @@ public:
         return *this;
     }
 
-    MenuFiller& separate()
-    {
+    MenuFiller& separate() {
         m_menu->addSeparator();
         return *this;
     }
@@ -49,8 +43,7 @@ private:
     QMenu* m_menu;
 };
 
-void addFileAndEdit(MainWindow& window, QMenuBar& bar)
-{
+void addFileAndEdit(MainWindow& window, QMenuBar& bar) {
     MenuFiller(window, bar, MainWindow::tr("&File"))
         .add(MainWindow::tr("&Open a bundle…"), Qt::CTRL | Qt::Key_O, [&window] { window.chooseBundle(); })
         .add(MainWindow::tr("&Connect to W&&B…"), Qt::CTRL | Qt::SHIFT | Qt::Key_O, [&window] { window.connectRemote(); })
@@ -73,8 +66,7 @@ void addFileAndEdit(MainWindow& window, QMenuBar& bar)
         });
 }
 
-void addView(MainWindow& window, QMenuBar& bar)
-{
+void addView(MainWindow& window, QMenuBar& bar) {
     const auto show = [&window](VersionPage::View view) {
         return [&window, view] {
             if (VersionPage* page = window.documents()->current()) {
@@ -83,7 +75,8 @@ void addView(MainWindow& window, QMenuBar& bar)
         };
     };
     MenuFiller(window, bar, MainWindow::tr("&View"))
-        .add(MainWindow::tr("&Go to module, version or command"), Qt::CTRL | Qt::SHIFT | Qt::Key_P, [&window] { window.showPalette(); })
+        .add(MainWindow::tr("&Go to module, version or command"), Qt::CTRL | Qt::SHIFT | Qt::Key_P,
+             [&window] { window.showPalette(); })
         .separate()
         .add(MainWindow::tr("&Hierarchy"), Qt::CTRL | Qt::Key_1, show(VersionPage::View::Hierarchy))
         .add(MainWindow::tr("&Tensors"), Qt::CTRL | Qt::Key_2, show(VersionPage::View::Tensors))
@@ -93,16 +86,17 @@ void addView(MainWindow& window, QMenuBar& bar)
         .add(MainWindow::tr("&Back"), Qt::ALT | Qt::Key_Left, [&window] { window.documents()->goBack(); })
         .add(MainWindow::tr("&Forward"), Qt::ALT | Qt::Key_Right, [&window] { window.documents()->goForward(); })
         .add(MainWindow::tr("&Registry"), Qt::CTRL | Qt::SHIFT | Qt::Key_R, [&window] { window.registryDock()->toggle(); })
-        .add(MainWindow::tr("&Jobs"), Qt::CTRL | Qt::Key_J, [&window] { window.jobsPanel()->setOpen(!window.jobsPanel()->isOpen()); })
+        .add(MainWindow::tr("&Jobs"), Qt::CTRL | Qt::Key_J,
+             [&window] { window.jobsPanel()->setOpen(!window.jobsPanel()->isOpen()); })
         .separate()
-        .add(MainWindow::tr("Switch between &light and dark"), Qt::CTRL | Qt::SHIFT | Qt::Key_L, [&window] { window.switchTheme(); })
+        .add(MainWindow::tr("Switch between &light and dark"), Qt::CTRL | Qt::SHIFT | Qt::Key_L,
+             [&window] { window.switchTheme(); })
         .add(MainWindow::tr("R&eset layout"), {}, [&window] { window.resetLayout(); });
 }
 
 } // namespace
 
-void addWindowActions(MainWindow& window, TopRow& top, Session& session)
-{
+void addWindowActions(MainWindow& window, TopRow& top, Session& session) {
     QMenuBar& bar = *top.menuBar();
     addFileAndEdit(window, bar);
     addView(window, bar);
@@ -125,7 +119,8 @@ void addWindowActions(MainWindow& window, TopRow& top, Session& session)
         .add(MainWindow::tr("&Clear finished jobs"), {}, [&session] { session.jobs().clearFinished(); });
     MenuFiller(window, bar, MainWindow::tr("&Help")).add(MainWindow::tr("&About ModuleLens"), {}, [&window] {
         QMessageBox::about(&window, MainWindow::tr("About ModuleLens"),
-                           MainWindow::tr("ModuleLens %1\nCapture, rebuild, check and measure one module of a PyTorch model.").arg(QApplication::applicationVersion()));
+                           MainWindow::tr("ModuleLens %1\nCapture, rebuild, check and measure one module of a PyTorch model.")
+                               .arg(QApplication::applicationVersion()));
     });
 }
 

@@ -26,15 +26,10 @@ constexpr int kUsageError = 2;
 /// Calls `then` once the window has been painted for the first time.
 class FirstPaint : public QObject {
 public:
-    FirstPaint(QWidget& window, std::function<void()> then)
-        : m_then(std::move(then))
-    {
-        window.installEventFilter(this);
-    }
+    FirstPaint(QWidget& window, std::function<void()> then) : m_then(std::move(then)) { window.installEventFilter(this); }
 
 protected:
-    bool eventFilter(QObject* watched, QEvent* event) override
-    {
+    bool eventFilter(QObject* watched, QEvent* event) override {
         if (event->type() == QEvent::Paint && m_then) {
             // The paint itself comes after this filter; what follows waits for the next round of the event loop.
             QTimer::singleShot(0, this, [then = std::exchange(m_then, {})] { then(); });
@@ -46,15 +41,14 @@ private:
     std::function<void()> m_then;
 };
 
-int runWindow(const explorer::CommandLine& line, const QElapsedTimer& clock)
-{
+int runWindow(const explorer::CommandLine& line, const QElapsedTimer& clock) {
     QSettings store;
     explorer::Settings settings = explorer::Settings::load(store);
     widgets::ThemeController theme;
     theme.setSetting(widgets::ThemeController::settingFromName(line.theme.isEmpty() ? settings.theme : line.theme));
     explorer::Session session({}, kTaskThreads);
-    const std::filesystem::path folder = line.registry.isEmpty() ? registry::defaultRegistryFolder()
-                                                                 : std::filesystem::path(line.registry.toStdString());
+    const std::filesystem::path folder =
+        line.registry.isEmpty() ? registry::defaultRegistryFolder() : std::filesystem::path(line.registry.toStdString());
     if (!line.screenshots.isEmpty()) {
         theme.setSetting(widgets::ThemeController::Setting::Light);
         explorer::MainWindow window(session, theme, explorer::Settings());
@@ -84,8 +78,7 @@ int runWindow(const explorer::CommandLine& line, const QElapsedTimer& clock)
 
 } // namespace
 
-int main(int argc, char** argv)
-{
+int main(int argc, char** argv) {
     QElapsedTimer clock;
     clock.start();
     const QApplication application(argc, argv);

@@ -17,8 +17,7 @@ using RowKind = RegistryTreeModel::RowKind;
 class RegistrySearchTest : public QObject {
     Q_OBJECT
 
-    static std::shared_ptr<test::FakeRegistry> filledRegistry()
-    {
+    static std::shared_ptr<test::FakeRegistry> filledRegistry() {
         auto registry = std::make_shared<test::FakeRegistry>();
         registry->addModule("ranker", "", "AdsRanker", 2, {"prod"});
         registry->addModule("ranker", "attn", "Attention", 12);
@@ -26,11 +25,12 @@ class RegistrySearchTest : public QObject {
         return registry;
     }
 
-    static RowKind kindOf(const QModelIndex& index) { return static_cast<RowKind>(index.data(RegistryTreeModel::KindRole).toInt()); }
+    static RowKind kindOf(const QModelIndex& index) {
+        return static_cast<RowKind>(index.data(RegistryTreeModel::KindRole).toInt());
+    }
 
 private slots:
-    void everything_isCountedAndGrouped()
-    {
+    void everything_isCountedAndGrouped() {
         TaskPool pool(0);
         RegistrySearch search(pool);
         const QAbstractItemModelTester tester(&search.tree(), QAbstractItemModelTester::FailureReportingMode::QtTest);
@@ -44,8 +44,7 @@ private slots:
         QCOMPARE(ranker.data(RegistryTreeModel::CountRole).toInt(), 14);
     }
 
-    void children_areReadWhenOpened()
-    {
+    void children_areReadWhenOpened() {
         TaskPool pool(0);
         RegistrySearch search(pool);
         RegistryTreeModel& tree = search.tree();
@@ -69,8 +68,7 @@ private slots:
         QCOMPARE(kindOf(tree.index(11, 0, attn)), RowKind::Version);
     }
 
-    void query_narrowsTreeAndFacets()
-    {
+    void query_narrowsTreeAndFacets() {
         TaskPool pool(0);
         RegistrySearch search(pool);
         search.setRegistry(filledRegistry());
@@ -84,8 +82,7 @@ private slots:
         }
     }
 
-    void brokenQuery_keepsWhatIsShownAndPointsAtTheCharacter()
-    {
+    void brokenQuery_keepsWhatIsShownAndPointsAtTheCharacter() {
         TaskPool pool(0);
         RegistrySearch search(pool);
         search.setRegistry(filledRegistry());
@@ -97,8 +94,7 @@ private slots:
         QVERIFY(search.errorText().isEmpty());
     }
 
-    void answersOutOfOrder_showOnlyTheNewest()
-    {
+    void answersOutOfOrder_showOnlyTheNewest() {
         TaskPool pool(2);
         RegistrySearch search(pool);
         search.setRegistry(filledRegistry());
@@ -108,8 +104,7 @@ private slots:
         QCOMPARE(search.versionCount(), 12);
     }
 
-    void changedVersion_isShownWhereItStands()
-    {
+    void changedVersion_isShownWhereItStands() {
         TaskPool pool(0);
         RegistrySearch search(pool);
         RegistryTreeModel& tree = search.tree();
@@ -126,8 +121,7 @@ private slots:
         QCOMPARE(row.data(RegistryTreeModel::VersionRole).value<VersionInfo>().verdict, QStringLiteral("pass"));
     }
 
-    void emptyRegistry_isKnownAsSuch()
-    {
+    void emptyRegistry_isKnownAsSuch() {
         TaskPool pool(0);
         RegistrySearch search(pool);
         QVERIFY(!search.isEmptyRegistry());
@@ -135,8 +129,7 @@ private slots:
         QVERIFY(search.isEmptyRegistry());
     }
 
-    void queryText_splitsQuotesAndToggles()
-    {
+    void queryText_splitsQuotesAndToggles() {
         QCOMPARE(splitQuery(QStringLiteral("a  tag:\"two words\" b")),
                  QStringList({QStringLiteral("a"), QStringLiteral("tag:\"two words\""), QStringLiteral("b")}));
         QCOMPARE(queryTerm(QStringLiteral("tag"), QStringLiteral("two words")), QStringLiteral("tag:\"two words\""));

@@ -17,8 +17,7 @@ namespace modulelens::models {
 class TablesTest : public QObject {
     Q_OBJECT
 
-    static operations::TensorStatistics tensor(const std::string& pointer, std::int64_t nan)
-    {
+    static operations::TensorStatistics tensor(const std::string& pointer, std::int64_t nan) {
         operations::TensorStatistics statistics;
         statistics.pointer = pointer;
         statistics.tensor.shape = {2, 3};
@@ -31,8 +30,7 @@ class TablesTest : public QObject {
     }
 
 private slots:
-    void tensorNames_areReadable_data()
-    {
+    void tensorNames_areReadable_data() {
         QTest::addColumn<QString>("pointer");
         QTest::addColumn<QString>("name");
         QTest::newRow("keyword") << "/kwargs/input_ids" << "input_ids";
@@ -41,15 +39,13 @@ private slots:
         QTest::newRow("only output") << "/output" << "output";
         QTest::newRow("escaped") << "/kwargs/a~1b" << "a/b";
     }
-    void tensorNames_areReadable()
-    {
+    void tensorNames_areReadable() {
         QFETCH(QString, pointer);
         QFETCH(QString, name);
         QCOMPARE(tensorName(pointer.toStdString()), name);
     }
 
-    void tensors_standUnderInputsAndOutputs()
-    {
+    void tensors_standUnderInputsAndOutputs() {
         TensorTableModel model;
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         model.setTensors({tensor("/output", 2), tensor("/args/0", 0)});
@@ -59,13 +55,13 @@ private slots:
         QCOMPARE(model.index(1, TensorTableModel::ShapeColumn).data().toString(), QStringLiteral("[2, 3]"));
         QCOMPARE(model.index(1, TensorTableModel::SpecialColumn).data().toString(), QStringLiteral("none"));
         QCOMPARE(model.index(1, TensorTableModel::MaxColumn).data().toString(), QStringLiteral("—"));
-        QCOMPARE(model.index(3, TensorTableModel::SpecialColumn).data(ChipsRole).value<CellChips>().first().text, QStringLiteral("2 NaN"));
+        QCOMPARE(model.index(3, TensorTableModel::SpecialColumn).data(ChipsRole).value<CellChips>().first().text,
+                 QStringLiteral("2 NaN"));
         QCOMPARE(model.nanTensorCount(), 1);
         QCOMPARE(model.firstNanTensor(), QStringLiteral("output"));
     }
 
-    void gap_saysNotCapturedInsteadOfNumbers()
-    {
+    void gap_saysNotCapturedInsteadOfNumbers() {
         TensorTableModel model;
         operations::TensorStatistics gap;
         gap.pointer = "/args/0";
@@ -75,8 +71,7 @@ private slots:
         QCOMPARE(model.index(1, TensorTableModel::ZeroColumn).data().toString(), QStringLiteral("—"));
     }
 
-    void worstLeaf_isTheFailingOneWithMostOutside()
-    {
+    void worstLeaf_isTheFailingOneWithMostOutside() {
         LeafTableModel model;
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         protocol::LeafResult exact;
@@ -91,11 +86,11 @@ private slots:
         model.setLeaves({exact, few, many});
         QCOMPARE(model.worstRow(), 2);
         QCOMPARE(model.failedCount(), 2);
-        QCOMPARE(model.index(0, LeafTableModel::VerdictColumn).data(ChipsRole).value<CellChips>().first().text, QStringLiteral("Bit-exact"));
+        QCOMPARE(model.index(0, LeafTableModel::VerdictColumn).data(ChipsRole).value<CellChips>().first().text,
+                 QStringLiteral("Bit-exact"));
     }
 
-    void jobs_areShownFromStartToEnd()
-    {
+    void jobs_areShownFromStartToEnd() {
         JobModel model;
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         QSemaphore finish;
@@ -131,8 +126,7 @@ private slots:
         QCOMPARE(model.index(0, JobModel::ModuleColumn).data().toString(), QStringLiteral("m::attn@v0"));
     }
 
-    void failedJob_showsItsSentenceAndOffersTheLog()
-    {
+    void failedJob_showsItsSentenceAndOffersTheLog() {
         JobModel model;
         operations::JobRequest request;
         request.kind = "validate";

@@ -17,8 +17,7 @@ class TaskTest : public QObject {
     Q_OBJECT
 
 private slots:
-    void result_comesBackToTheCallersThread()
-    {
+    void result_comesBackToTheCallersThread() {
         TaskPool pool(2);
         QThread* workedIn = nullptr;
         QThread* deliveredIn = nullptr;
@@ -39,8 +38,7 @@ private slots:
         QTRY_VERIFY(pool.isIdle());
     }
 
-    void exception_becomesAnError()
-    {
+    void exception_becomesAnError() {
         TaskPool pool(0);
         QString message;
         pool.run(
@@ -49,14 +47,12 @@ private slots:
         QVERIFY2(message.contains(QStringLiteral("out of cheese")), qPrintable(message));
     }
 
-    void contextThatIsGone_getsNothing()
-    {
+    void contextThatIsGone_getsNothing() {
         TaskPool pool(1);
         QSemaphore start;
         bool delivered = false;
         auto context = std::make_unique<QObject>();
-        pool.run(
-            context.get(), [&start] { start.acquire(); }, [&delivered](const base::Result<void>&) { delivered = true; });
+        pool.run(context.get(), [&start] { start.acquire(); }, [&delivered](const base::Result<void>&) { delivered = true; });
         QSignalSpy idle(&pool, &TaskPool::idle);
         context.reset();
         start.release();
@@ -64,16 +60,14 @@ private slots:
         QVERIFY(!delivered);
     }
 
-    void withoutThreads_runsAtOnce()
-    {
+    void withoutThreads_runsAtOnce() {
         TaskPool pool(0);
         int value = 0;
         pool.run(this, [] { return 7; }, [&value](const base::Result<int>& outcome) { value = outcome.value(); });
         QCOMPARE(value, 7);
     }
 
-    void latest_dropsTheOlderResultAndAsksItToStop()
-    {
+    void latest_dropsTheOlderResultAndAsksItToStop() {
         TaskPool pool(2);
         LatestTask task(pool);
         QSemaphore start;
@@ -96,8 +90,7 @@ private slots:
         QVERIFY(stopped);
     }
 
-    void longWork_saysThatItIsBusy()
-    {
+    void longWork_saysThatItIsBusy() {
         TaskPool pool(1);
         LatestTask task(pool);
         QSignalSpy busy(&task, &LatestTask::busyChanged);
