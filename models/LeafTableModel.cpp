@@ -57,6 +57,18 @@ void LeafTableModel::setLeaves(std::vector<LeafResult> leaves) {
     endResetModel();
 }
 
+void LeafTableModel::setNames(const QHash<QString, QString>& names) {
+    m_names = names;
+    if (!m_leaves.empty()) {
+        emit dataChanged(index(0, NameColumn), index(rowCount() - 1, NameColumn));
+    }
+}
+
+QString LeafTableModel::nameOf(const std::string& pointer) const {
+    const auto found = m_names.constFind(QString::fromStdString(pointer));
+    return found == m_names.constEnd() ? tensorName(pointer) : *found;
+}
+
 const LeafResult* LeafTableModel::leafAt(int row) const {
     return row < 0 || row >= rowCount() ? nullptr : &m_leaves[static_cast<std::size_t>(row)];
 }
@@ -90,7 +102,7 @@ QVariant LeafTableModel::data(const QModelIndex& index, int role) const {
         case Qt::DisplayRole:
             switch (column) {
                 case NameColumn:
-                    return tensorName(leaf->pointer);
+                    return nameOf(leaf->pointer);
                 case ShapeColumn:
                     return formatShape(leaf->shape);
                 case TypeColumn:

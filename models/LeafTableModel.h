@@ -3,7 +3,9 @@
 #pragma once
 
 #include <QAbstractTableModel>
+#include <QHash>
 
+#include <string>
 #include <vector>
 
 namespace modulelens::protocol {
@@ -31,6 +33,9 @@ public:
     explicit LeafTableModel(QObject* parent = nullptr);
     ~LeafTableModel() override;
 
+    /// Names by JSON Pointer, where they are known better than the pointer tells.
+    void setNames(const QHash<QString, QString>& names);
+    [[nodiscard]] QString nameOf(const std::string& pointer) const;
     void setLeaves(std::vector<protocol::LeafResult> leaves);
     [[nodiscard]] const protocol::LeafResult* leafAt(int row) const;
     /// Row of the worst leaf: the failing one with most elements outside, else the greatest difference; -1 without leaves.
@@ -43,6 +48,7 @@ public:
     [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
 private:
+    QHash<QString, QString> m_names;
     std::vector<protocol::LeafResult> m_leaves;
 };
 

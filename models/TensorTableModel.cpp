@@ -81,6 +81,18 @@ void TensorTableModel::setTensors(std::vector<TensorStatistics> tensors) {
     endResetModel();
 }
 
+void TensorTableModel::setNames(const QHash<QString, QString>& names) {
+    m_names = names;
+    if (!m_rows.empty()) {
+        emit dataChanged(index(0, NameColumn), index(rowCount() - 1, NameColumn));
+    }
+}
+
+QString TensorTableModel::nameOf(const std::string& pointer) const {
+    const auto found = m_names.constFind(QString::fromStdString(pointer));
+    return found == m_names.constEnd() ? tensorName(pointer) : *found;
+}
+
 const TensorStatistics* TensorTableModel::tensorAt(int row) const {
     if (row < 0 || row >= rowCount() || m_rows[static_cast<std::size_t>(row)].tensor < 0) {
         return nullptr;
@@ -100,7 +112,7 @@ int TensorTableModel::nanTensorCount() const {
 QString TensorTableModel::firstNanTensor() const {
     for (const TensorStatistics& tensor : m_tensors) {
         if (tensor.nanCount > 0) {
-            return tensorName(tensor.pointer);
+            return nameOf(tensor.pointer);
         }
     }
     return {};
@@ -117,7 +129,7 @@ int TensorTableModel::columnCount(const QModelIndex& parent) const {
 QString TensorTableModel::text(const TensorStatistics& tensor, int column) const {
     switch (column) {
         case NameColumn:
-            return tensorName(tensor.pointer);
+            return nameOf(tensor.pointer);
         case ShapeColumn:
             return formatShape(tensor.tensor.shape);
         case TypeColumn:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QAbstractTableModel>
+#include <QHash>
 
 #include <vector>
 
@@ -39,6 +40,9 @@ public:
     explicit TensorTableModel(QObject* parent = nullptr);
     ~TensorTableModel() override;
 
+    /// Names by JSON Pointer, where they are known better than the pointer tells.
+    void setNames(const QHash<QString, QString>& names);
+    [[nodiscard]] QString nameOf(const std::string& pointer) const;
     void setTensors(std::vector<operations::TensorStatistics> tensors);
     /// Statistics behind a row, null for headings.
     [[nodiscard]] const operations::TensorStatistics* tensorAt(int row) const;
@@ -61,6 +65,7 @@ private:
     };
     [[nodiscard]] QString text(const operations::TensorStatistics& tensor, int column) const;
 
+    QHash<QString, QString> m_names;
     std::vector<operations::TensorStatistics> m_tensors;
     std::vector<Row> m_rows;
 };

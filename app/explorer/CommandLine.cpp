@@ -9,6 +9,8 @@ namespace modulelens::explorer {
 
 namespace {
 
+constexpr int kMostPixels = 8192;
+
 void takeVersion(CommandLine& line, const QString& text) {
     const QString scheme = QStringLiteral("modulelens:");
     if (!text.startsWith(scheme)) {
@@ -49,6 +51,15 @@ CommandLine parseCommandLine(const QStringList& arguments) {
             }
         } else if (argument == QStringLiteral("--screenshots")) {
             value(line.screenshots);
+        } else if (argument == QStringLiteral("--size")) {
+            QString text;
+            value(text);
+            const QStringList parts = text.split(u'x');
+            line.size = parts.size() == 2 ? QSize(parts[0].toInt(), parts[1].toInt()) : QSize();
+            if (line.error.isEmpty() && (line.size.width() < 1 || line.size.height() < 1 || line.size.width() > kMostPixels ||
+                                         line.size.height() > kMostPixels)) {
+                line.error = QStringLiteral("--size is WIDTHxHEIGHT in pixels, such as 1600x1000, not '%1'.").arg(text);
+            }
         } else if (argument == QStringLiteral("--exit-after-first-paint")) {
             line.exitAfterFirstPaint = true;
         } else if (argument == QStringLiteral("--help") || argument == QStringLiteral("-h")) {
@@ -68,7 +79,7 @@ QString commandLineHelp() {
     return QStringLiteral(
         "usage: modulelens-explorer [--registry DIR] [--theme light|dark|system] [VERSION]\n\n"
         "VERSION is an address (MODEL::MODULE@v3), an id, or a link (modulelens:open?version=...).\n"
-        "--screenshots DIR renders the pages into DIR and ends.\n"
+        "--screenshots DIR renders the pages into DIR, 1600x1000 or --size WIDTHxHEIGHT, and ends.\n"
         "--exit-after-first-paint ends when the window has been drawn once.\n");
 }
 

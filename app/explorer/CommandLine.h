@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QSize>
 #include <QString>
 #include <QStringList>
 
@@ -16,6 +17,7 @@ struct CommandLine {
     QString view;                     ///< Page to open it on; empty: the first.
     QString theme;                    ///< "light", "dark", "system"; empty: as the settings say.
     QString screenshots;              ///< Folder for pictures; empty: an ordinary start.
+    QSize size{1600, 1000};           ///< Of the pictures.
     bool exitAfterFirstPaint = false;
     QString error;                    ///< Set when the arguments make no sense.
     bool helpWanted = false;

@@ -29,7 +29,6 @@ namespace modulelens::explorer {
 
 namespace {
 
-constexpr QSize kSize{1600, 1000};
 constexpr int kStepLimitMilliseconds = 120000;
 constexpr int kRunningLimitMilliseconds = 10000;
 
@@ -84,8 +83,8 @@ models::VersionInfo chooseVersion(registry::Registry& registry) {
 
 } // namespace
 
-Screenshots::Screenshots(const QString& folder, Session& session, widgets::ThemeController& theme)
-    : m_folder(folder), m_session(session), m_theme(theme) {}
+Screenshots::Screenshots(const QString& folder, const QSize& size, Session& session, widgets::ThemeController& theme)
+    : m_folder(folder), m_size(size), m_session(session), m_theme(theme) {}
 
 bool Screenshots::fail(const QString& sentence) const {
     std::fprintf(stderr, "modulelens-explorer: %s\n", qPrintable(sentence));
@@ -118,7 +117,7 @@ bool Screenshots::saveWelcome() {
     const QTemporaryDir folder;
     Session empty({}, 1);
     MainWindow window(empty, m_theme, Settings());
-    window.resize(kSize);
+    window.resize(m_size);
     window.show();
     QString error;
     QObject::connect(&empty, &Session::openFailed, &window, [&error](const QString& sentence) { error = sentence; });
@@ -148,7 +147,7 @@ bool Screenshots::waitForJob(int job, const QString& what) {
 }
 
 bool Screenshots::savePages(MainWindow& window) {
-    window.resize(kSize);
+    window.resize(m_size);
     window.show();
     if (!waitUntil([this] { return m_session.search().hasAnswer(); })) {
         return fail(QStringLiteral("The registry %1 could not be read.").arg(m_session.registryName()));

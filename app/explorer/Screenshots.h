@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QSize>
 #include <QString>
 
 namespace modulelens::widgets {
@@ -13,13 +14,13 @@ namespace modulelens::explorer {
 class MainWindow;
 class Session;
 
-/// Renders the pages of the window with real data into pictures (PAGE-light.png and PAGE-dark.png, 1600x1000): welcome on
+/// Renders the pages of the window with real data into pictures (PAGE-light.png and PAGE-dark.png): welcome on
 /// an empty registry, then browser, hierarchy by latency and by FLOPs, tensors, validation and jobs of the first top-level
 /// version that the registry finds, MiniLM first, validated and profiled by the real worker. Waits on signals, in event
 /// loops of its own. Confined to its thread.
 class Screenshots {
 public:
-    Screenshots(const QString& folder, Session& session, widgets::ThemeController& theme);
+    Screenshots(const QString& folder, const QSize& size, Session& session, widgets::ThemeController& theme);
 
     /// 0, or 1 after a sentence on standard error.
     [[nodiscard]] int run(MainWindow& window);
@@ -34,6 +35,7 @@ private:
     [[nodiscard]] bool waitForJob(int job, const QString& what);
 
     QString m_folder;
+    QSize m_size;
     Session& m_session;
     widgets::ThemeController& m_theme;
 };

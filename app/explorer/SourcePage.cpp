@@ -63,21 +63,43 @@ QString valueText(const nlohmann::json& value) {
     return QString::fromStdString(text);
 }
 
+/// Members of an encoded dict, dataclass or object, one row each; anything else is one row.
+void describeValue(const QString& name, const nlohmann::json& value, QList<Argument>& arguments) {
+    constexpr std::size_t kMostMembers = 200;
+    const nlohmann::json* members = nullptr;
+    if (value.is_object() && !value.contains("$t")) {
+        members = &value;
+    } else if (value.is_object() && value.contains("v") && value["v"].is_object()) {
+        members = &value["v"];
+    }
+    if (members == nullptr || members->empty() || members->size() > kMostMembers) {
+        arguments.append({name, valueText(value)});
+        return;
+    }
+    if (value.contains("cls") && value["cls"].is_string()) {
+        arguments.append({name, QString::fromStdString(value["cls"].get<std::string>()).section(u':', -1)});
+    }
+    for (const auto& [key, member] : members->items()) {
+        arguments.append({QStringLiteral("  ") + QString::fromStdString(key), valueText(member)});
+    }
+}
+
 LoadedSource describe(const capture::NodeDocument& node) {
     LoadedSource loaded;
     loaded.className = QString::fromStdString(node.className);
     loaded.how = QString::fromStdString(node.initHow);
-    if (node.init != nullptr && node.init->is_object()) {
-        if (const auto args = node.init->find("args"); args != node.init->end() && args->is_array()) {
-            int position = 0;
-            for (const nlohmann::json& value : *args) {
-                loaded.arguments.append({QString::number(position++), valueText(value)});
-            }
+    if (node.init == nullptr || !node.init->is_object()) {
+        return loaded;
+    }
+    if (const auto args = node.init->find("args"); args != node.init->end() && args->is_array()) {
+        int position = 0;
+        for (const nlohmann::json& value : *args) {
+            describeValue(QString::number(position++), value, loaded.arguments);
         }
-        if (const auto kwargs = node.init->find("kwargs"); kwargs != node.init->end() && kwargs->is_object()) {
-            for (const auto& [name, value] : kwargs->items()) {
-                loaded.arguments.append({QString::fromStdString(name), valueText(value)});
-            }
+    }
+    if (const auto kwargs = node.init->find("kwargs"); kwargs != node.init->end() && kwargs->is_object()) {
+        for (const auto& [name, value] : kwargs->items()) {
+            describeValue(QString::fromStdString(name), value, loaded.arguments);
         }
     }
     return loaded;

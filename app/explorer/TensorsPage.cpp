@@ -219,6 +219,7 @@ void TensorsPage::read(int call) {
                 emit loaded();
                 return;
             }
+            m_model.setNames(m_names.value(m_calls->current()));
             m_model.setTensors(std::move(*outcome));
             const int nan = m_model.nanTensorCount();
             if (nan > 0) {
@@ -238,6 +239,12 @@ void TensorsPage::read(int call) {
             emit nanCountChanged(nan);
             emit loaded();
         });
+}
+
+void TensorsPage::setNames(const QList<QHash<QString, QString>>& names) {
+    m_names = names;
+    m_model.setNames(m_names.value(m_calls->current()));
+    showTensor(m_table->currentIndex().row());
 }
 
 void TensorsPage::showTensor(int row) {

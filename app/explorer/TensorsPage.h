@@ -31,6 +31,8 @@ class TensorsPage : public QWidget {
 public:
     TensorsPage(Session& session, const models::VersionInfo& version, QWidget* parent = nullptr);
 
+    /// Readable names of the tensors by JSON Pointer, for each call.
+    void setNames(const QList<QHash<QString, QString>>& names);
     [[nodiscard]] models::TensorTableModel& model() { return m_model; }
     [[nodiscard]] widgets::ValueTable* table() const { return m_table; }
 
@@ -60,6 +62,7 @@ private:
     QWidget* m_side;
     Histogram* m_histogram;
     widgets::KeyValueList* m_facts;
+    QList<QHash<QString, QString>> m_names;
     bool m_asked = false;
 };
 

@@ -4,7 +4,6 @@
 
 #include "backend/operations/Sentences.h"
 #include "models/Format.h"
-#include "models/TensorTableModel.h"
 #include "widgets/Banner.h"
 #include "widgets/EmptyState.h"
 #include "widgets/KeyValueList.h"
@@ -115,6 +114,11 @@ void ValidationPage::showReport(std::shared_ptr<const ValidationReport> report) 
     showLeaf(worst);
 }
 
+void ValidationPage::setNames(const QHash<QString, QString>& names) {
+    m_model.setNames(names);
+    showLeaf(m_table->currentIndex().row());
+}
+
 void ValidationPage::showLeaf(int row) {
     const protocol::LeafResult* leaf = m_model.leafAt(row);
     QList<KeyValueList::Group> groups;
@@ -122,7 +126,7 @@ void ValidationPage::showLeaf(int row) {
         const bool failed = leaf->verdict == "fail";
         const bool differs = !leaf->worstIndex.empty();
         KeyValueList::Group worst{differs ? tr("Worst element") : tr("Output"), {}};
-        worst.rows.append({tr("Tensor"), models::tensorName(leaf->pointer), false, false});
+        worst.rows.append({tr("Tensor"), m_model.nameOf(leaf->pointer), false, false});
         worst.rows.append({tr("Type"), QString::fromStdString(leaf->dtype), false, false});
         worst.rows.append({tr("Shape"), models::formatShape(leaf->shape), false, true});
         worst.rows.append({tr("Elements"), models::formatCount(leaf->elements), false, false});

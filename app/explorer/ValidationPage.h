@@ -28,6 +28,8 @@ public:
     explicit ValidationPage(const models::VersionInfo& version, QWidget* parent = nullptr);
 
     void showReport(std::shared_ptr<const operations::ValidationReport> report);
+    /// Readable names of the outputs by JSON Pointer.
+    void setNames(const QHash<QString, QString>& names);
     [[nodiscard]] bool hasReport() const { return m_report != nullptr; }
     [[nodiscard]] widgets::Banner* banner() const { return m_banner; }
     [[nodiscard]] models::LeafTableModel& model() { return m_model; }

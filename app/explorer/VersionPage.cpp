@@ -5,6 +5,7 @@
 #include "app/explorer/HierarchyPage.h"
 #include "app/explorer/Session.h"
 #include "app/explorer/SourcePage.h"
+#include "app/explorer/TensorNames.h"
 #include "app/explorer/TensorsPage.h"
 #include "app/explorer/ValidationPage.h"
 #include "app/explorer/VersionHeader.h"
@@ -106,6 +107,7 @@ VersionPage::VersionPage(Session& session, const models::VersionInfo& version, Q
     makeMoreMenu();
     readProfile();
     readValidation();
+    readNames();
 }
 
 void VersionPage::connectSession() {
@@ -203,6 +205,33 @@ void VersionPage::readValidation() {
                 m_validation->showReport(*outcome);
                 const int failed = m_validation->model().failedCount();
                 m_tabs->setTrouble(3, failed > 0 ? QString::number(failed) : QString());
+            }
+        });
+}
+
+void VersionPage::readNames() {
+    using Names = QList<QHash<QString, QString>>;
+    if (!m_session.registry()) {
+        return;
+    }
+    m_session.pool().run(
+        this,
+        [registry = m_session.registry(), id = m_version.id.toStdString()]() -> base::Result<Names> {
+            const base::Result<capture::VersionDocument> document = registry->versionDocument(id);
+            if (!document) {
+                return document.error();
+            }
+            Names names;
+            for (const capture::CallDocument& call : document->calls) {
+                names.append(tensorNames(call));
+            }
+            return names;
+        },
+        [this](const base::Result<Names>& outcome) {
+            // Without names the pages show pointers.
+            if (outcome && !outcome->isEmpty()) {
+                m_tensors->setNames(*outcome);
+                m_validation->setNames(outcome->first());
             }
         });
 }

@@ -57,6 +57,7 @@ private:
     void makeMoreMenu();
     void readProfile();
     void readValidation();
+    void readNames();
     void update(const models::VersionInfo& version);
 
     Session& m_session;

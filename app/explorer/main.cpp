@@ -7,6 +7,7 @@
 #include "app/explorer/Settings.h"
 #include "backend/registry/Registry.h"
 #include "widgets/ExplorerStyle.h"
+#include "widgets/Icons.h"
 #include "widgets/ThemeController.h"
 
 #include <QApplication>
@@ -53,7 +54,7 @@ int runWindow(const explorer::CommandLine& line, const QElapsedTimer& clock) {
         theme.setSetting(widgets::ThemeController::Setting::Light);
         explorer::MainWindow window(session, theme, explorer::Settings());
         session.openFolder(folder);
-        return explorer::Screenshots(line.screenshots, session, theme).run(window);
+        return explorer::Screenshots(line.screenshots, line.size, session, theme).run(window);
     }
     explorer::MainWindow window(session, theme, settings);
     const FirstPaint firstPaint(window, [&] {
@@ -86,6 +87,7 @@ int main(int argc, char** argv) {
     QApplication::setOrganizationName(QStringLiteral("modulelens"));
     QApplication::setApplicationName(QStringLiteral("modulelens-explorer"));
     QApplication::setApplicationDisplayName(QStringLiteral("ModuleLens"));
+    QApplication::setWindowIcon(widgets::themedIcon(widgets::Icon::Layers));
     QApplication::setApplicationVersion(QStringLiteral(MODULELENS_VERSION));
     const explorer::CommandLine line = explorer::parseCommandLine(QApplication::arguments().mid(1));
     if (line.helpWanted) {

@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/explorer/DocumentArea.h"
+#include "app/explorer/JobsPanel.h"
+#include "app/explorer/RegistryPanel.h"
+#include "app/explorer/VersionPage.h"
+#include "tests/explorer/WindowFixture.h"
+#include "tests/support/TestMain.h"
+#include "widgets/QueryField.h"
+#include "widgets/RegistryTree.h"
+
+#include <QAbstractButton>
+#include <QApplication>
+#include <QFile>
+#include <QLineEdit>
+#include <QSignalSpy>
+#include <QTest>
+
+namespace modulelens::explorer {
+
+class WindowTest : public QObject {
+    Q_OBJECT
+
+    static QModelIndex firstVersion(const QAbstractItemModel& model, const QModelIndex& parent = {}) {
+        for (int row = 0; row < model.rowCount(parent); ++row) {
+            const QModelIndex index = model.index(row, 0, parent);
+            const auto kind =
+                static_cast<models::RegistryTreeModel::RowKind>(index.data(models::RegistryTreeModel::KindRole).toInt());
+            if (kind == models::RegistryTreeModel::RowKind::Version) {
+                return index;
+            }
+            const QModelIndex found = firstVersion(model, index);
+            if (found.isValid()) {
+                return found;
+            }
+        }
+        return {};
+    }
+
+private slots:
+    void emptyRegistry_showsWhatToDo() {
+        test::WindowFixture fixture;
+        QVERIFY(fixture.openEmpty());
+        QVERIFY(fixture.session.search().isEmptyRegistry());
+        const auto* focused = qobject_cast<QAbstractButton*>(fixture.window.focusWidget());
+        QVERIFY(focused != nullptr);
+        QCOMPARE(focused->text(), QStringLiteral("Open a bundle"));
+        QVERIFY(fixture.bannerText().isEmpty());
+    }
+
+    void typedQuery_findsAVersionAndEnterOpensIt() {
+        test::WindowFixture fixture;
+        QVERIFY(fixture.openGolden());
+        RegistryPanel* panel = fixture.window.registryPanel();
+        QTest::keyClicks(panel->queryField()->edit(), QStringLiteral("linear"));
+        QTRY_COMPARE(fixture.session.search().query(), QStringLiteral("linear"));
+        QTRY_VERIFY(fixture.session.pool().isIdle() && fixture.session.search().versionCount() == 1);
+        QTRY_VERIFY(firstVersion(*panel->tree()->model()).isValid());
+        panel->tree()->setCurrentIndex(firstVersion(*panel->tree()->model()));
+        QTest::keyClick(panel->tree(), Qt::Key_Return);
+        QVERIFY(fixture.window.documents()->current() != nullptr);
+        QCOMPARE(fixture.window.documents()->current()->version().address(), QStringLiteral("golden::linear@v0"));
+    }
+
+    void termInTheQuery_becomesAChipAndCanBeTakenBack() {
+        test::WindowFixture fixture;
+        QVERIFY(fixture.openGolden());
+        widgets::QueryField* field = fixture.window.registryPanel()->queryField();
+        QTest::keyClicks(field->edit(), QStringLiteral("tag:golden"));
+        QTest::keyClick(field->edit(), Qt::Key_Return);
+        QVERIFY(field->edit()->text().isEmpty());
+        QCOMPARE(field->query(), QStringLiteral("tag:golden"));
+        QTRY_COMPARE(fixture.session.search().query(), QStringLiteral("tag:golden"));
+        QTest::keyClick(field->edit(), Qt::Key_Backspace);
+        QCOMPARE(field->edit()->text(), QStringLiteral("tag:golden"));
+        QTest::keyClick(field->edit(), Qt::Key_Escape);
+        QVERIFY(field->query().isEmpty());
+        QTRY_VERIFY(fixture.session.search().query().isEmpty());
+    }
+
+    void brokenQuery_saysWhereAndKeepsWhatIsShown() {
+        test::WindowFixture fixture;
+        QVERIFY(fixture.openGolden());
+        widgets::QueryField* field = fixture.window.registryPanel()->queryField();
+        QTest::keyClicks(field->edit(), QStringLiteral("params>many"));
+        QTRY_VERIFY(!field->errorText().isEmpty());
+        QVERIFY2(field->errorText().contains(QStringLiteral("character 8")), qPrintable(field->errorText()));
+        QCOMPARE(fixture.session.search().versionCount(), 3);
+    }
+
+    void tag_isAddedInPlace() {
+        test::WindowFixture fixture;
+        QVERIFY(fixture.openGolden());
+        const VersionPage* page = fixture.openVersion(QStringLiteral("linear"));
+        QVERIFY(page != nullptr);
+        QSignalSpy changed(&fixture.session, &Session::versionChanged);
+        fixture.session.editLabel(page->version(), Session::Label::AddTag, QStringLiteral("checked"));
+        QVERIFY(changed.wait());
+        QVERIFY(page->version().tags.contains(QStringLiteral("checked")));
+        fixture.session.editLabel(page->version(), Session::Label::SetAlias, QStringLiteral("latest"));
+        QTRY_VERIFY(!fixture.bannerText().isEmpty());
+    }
+
+    void folderThatIsAFile_isRefusedWithASentence() {
+        test::WindowFixture fixture;
+        QFile file(fixture.folder.filePath(QStringLiteral("registry")));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.close();
+        fixture.window.show();
+        fixture.session.openFolder(fixture.registryFolder());
+        QTRY_VERIFY(!fixture.bannerText().isEmpty());
+        QVERIFY(fixture.window.isVisible());
+    }
+
+    void missingWorker_failsTheJobAndLeavesTheWindowAlive() {
+        test::WindowFixture fixture({"/nonexistent/modulelens-worker"});
+        QVERIFY(fixture.openGolden());
+        VersionPage* page = fixture.openVersion(QStringLiteral("linear"));
+        QVERIFY(page != nullptr);
+        const int job = fixture.session.validate(page->version());
+        QTRY_VERIFY_WITH_TIMEOUT(
+            fixture.session.jobs().isIdle() && fixture.session.jobs().stateOf(job) == models::JobModel::State::Failed, 30000);
+        QVERIFY2(fixture.session.jobs().sentenceOf(job).contains(QStringLiteral("/nonexistent/modulelens-worker")),
+                 qPrintable(fixture.session.jobs().sentenceOf(job)));
+        QVERIFY(fixture.window.isVisible());
+    }
+
+    void documents_goBackAndForward() {
+        test::WindowFixture fixture;
+        QVERIFY(fixture.openGolden());
+        QVERIFY(fixture.openVersion(QStringLiteral("linear")) != nullptr);
+        QVERIFY(fixture.openVersion(QStringLiteral("activation")) != nullptr);
+        DocumentArea* documents = fixture.window.documents();
+        QCOMPARE(documents->count(), 2);
+        documents->goBack();
+        QCOMPARE(documents->current()->version().module, QStringLiteral("linear"));
+        QVERIFY(documents->canGoForward());
+        documents->goForward();
+        QCOMPARE(documents->current()->version().module, QStringLiteral("activation"));
+        documents->closeCurrent();
+        QCOMPARE(documents->count(), 1);
+    }
+
+    void layout_isKeptAndReset() {
+        test::WindowFixture fixture;
+        QVERIFY(fixture.openGolden());
+        fixture.window.jobsPanel()->setOpen(true);
+        const Settings kept = fixture.window.settings();
+        QVERIFY(kept.jobsOpen);
+        QVERIFY(!kept.geometry.isEmpty());
+        const test::WindowFixture again({}, kept);
+        QVERIFY(again.window.jobsPanel()->isOpen());
+        fixture.window.resetLayout();
+        QVERIFY(!fixture.window.jobsPanel()->isOpen());
+    }
+};
+
+} // namespace modulelens::explorer
+
+using modulelens::explorer::WindowTest;
+ML_TEST_MAIN(WindowTest)
+
+#include "tst_Window.moc"

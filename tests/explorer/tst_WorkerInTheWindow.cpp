@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/explorer/DocumentArea.h"
+#include "app/explorer/HierarchyPage.h"
+#include "app/explorer/TensorsPage.h"
+#include "app/explorer/ValidationPage.h"
+#include "app/explorer/VersionPage.h"
+#include "tests/explorer/WindowFixture.h"
+#include "tests/support/TestMain.h"
+#include "tests/support/TestPaths.h"
+#include "widgets/Banner.h"
+#include "widgets/FlameGraph.h"
+#include "widgets/MetricTree.h"
+
+#include <QScopeGuard>
+#include <QSignalSpy>
+#include <QTest>
+
+#include <csignal>
+
+namespace modulelens::explorer {
+
+/// The real window with the real worker.
+class WorkerInTheWindowTest : public QObject {
+    Q_OBJECT
+
+    static constexpr int kLimit = 120000;
+    static std::vector<std::string> worker() { return {test::programPath("modulelens-worker").string()}; }
+
+    static bool ended(const Session& session, int job) {
+        const auto state = const_cast<Session&>(session).jobs().stateOf(job);
+        return state != models::JobModel::State::Queued && state != models::JobModel::State::Running;
+    }
+
+    struct WidestFrame {
+        const models::FlameSpan* span = nullptr;
+        int row = 0;
+    };
+
+    /// The widest box below the root that stands for one scope.
+    static WidestFrame widestFrame(const widgets::FlameGraph& flame) {
+        WidestFrame widest;
+        for (int row = 1; row < flame.layout().rowCount(); ++row) {
+            for (const models::FlameSpan& span : flame.layout().row(row)) {
+                if (span.hiddenCount == 0 && !span.isPass && (widest.span == nullptr || span.width > widest.span->width)) {
+                    widest = {&span, row};
+                }
+            }
+        }
+        return widest;
+    }
+
+private slots:
+    void initTestCase() {
+        if (!std::filesystem::exists(test::programPath("modulelens-worker"))) {
+            QSKIP("modulelens-worker is not built: LibTorch was not found");
+        }
+    }
+
+    void profiledVersion_selectsTheSameScopeInFlameAndTree() {
+        test::WindowFixture fixture(worker());
+        QVERIFY(fixture.openGolden());
+        VersionPage* page = fixture.openVersion({});
+        QVERIFY(page != nullptr);
+        QSignalSpy profiled(&fixture.session, &Session::profiled);
+        page->profile();
+        QVERIFY(profiled.wait(kLimit));
+        HierarchyPage* hierarchy = page->hierarchy();
+        QTRY_VERIFY(hierarchy->view().profile() != nullptr && hierarchy->flame()->layout().rowCount() > 1);
+
+        const WidestFrame widest = widestFrame(*hierarchy->flame());
+        QVERIFY(widest.span != nullptr);
+        const auto scope = widest.span->scope;
+        QTest::mouseClick(hierarchy->flame()->viewport(), Qt::LeftButton, {},
+                          hierarchy->flame()->boxRect(widest.row, *widest.span).center());
+        QTRY_COMPARE(hierarchy->view().selection(), scope);
+        const QModelIndex current = hierarchy->tree()->currentIndex();
+        QVERIFY(current.isValid());
+        QCOMPARE(hierarchy->tree()->treeModel()->scopeAt(current), scope);
+        QVERIFY(hierarchy->tree()->selectionModel()->isRowSelected(current.row(), current.parent()));
+        QVERIFY(hierarchy->tree()->visualRect(current).isValid());
+
+        // The other way round: the row above in the tree is the box that the flame graph marks.
+        QTest::keyClick(hierarchy->tree(), Qt::Key_Up);
+        QCOMPARE(hierarchy->tree()->treeModel()->scopeAt(hierarchy->tree()->currentIndex()), hierarchy->view().selection());
+    }
+
+    void validatedVersion_showsTheVerdictEverywhere() {
+        test::WindowFixture fixture(worker());
+        QVERIFY(fixture.openGolden());
+        VersionPage* page = fixture.openVersion(QStringLiteral("linear"));
+        QVERIFY(page != nullptr);
+        QSignalSpy changed(&fixture.session, &Session::versionChanged);
+        page->validate();
+        QVERIFY(changed.wait(kLimit));
+        QCOMPARE(page->version().verdict, QStringLiteral("pass"));
+        QVERIFY(page->validation()->hasReport());
+        QVERIFY(page->validation()->model().rowCount() > 0);
+        QVERIFY2(page->validation()->banner()->sentence().startsWith(QStringLiteral("Bit-exact")),
+                 qPrintable(page->validation()->banner()->sentence()));
+    }
+
+    void tensors_areReadWhenThePageIsOpened() {
+        test::WindowFixture fixture(worker());
+        QVERIFY(fixture.openGolden());
+        VersionPage* page = fixture.openVersion(QStringLiteral("linear"));
+        QVERIFY(page != nullptr);
+        QCOMPARE(page->tensors()->model().tensorCount(), 0);
+        QSignalSpy loaded(page->tensors(), &TensorsPage::loaded);
+        page->showView(VersionPage::View::Tensors);
+        QVERIFY(loaded.count() > 0 || loaded.wait(kLimit));
+        QVERIFY(page->tensors()->model().tensorCount() >= 2);
+    }
+
+    void killedWorker_failsItsJobAndTheNextIsGood() {
+        qputenv("MODULELENS_WORKER_FAULT", "hang-in:profile");
+        const auto forget = qScopeGuard([] { qunsetenv("MODULELENS_WORKER_FAULT"); });
+        test::WindowFixture fixture(worker());
+        QVERIFY(fixture.openGolden());
+        VersionPage* page = fixture.openVersion(QStringLiteral("linear"));
+        QVERIFY(page != nullptr);
+        QTRY_VERIFY_WITH_TIMEOUT(fixture.session.pool().isIdle() && !fixture.session.devices().isEmpty(), kLimit);
+        const int hanging = fixture.session.profile(page->version());
+        QTRY_COMPARE_WITH_TIMEOUT(fixture.session.jobs().stateOf(hanging), models::JobModel::State::Running, kLimit);
+        const std::vector<int> workers = test::childProcesses();
+        QCOMPARE(workers.size(), 1U);
+        QCOMPARE(::kill(workers.front(), SIGKILL), 0);
+        QTRY_VERIFY_WITH_TIMEOUT(ended(fixture.session, hanging), kLimit);
+        QCOMPARE(fixture.session.jobs().stateOf(hanging), models::JobModel::State::Failed);
+        const QString sentence = fixture.session.jobs().sentenceOf(hanging);
+        QVERIFY2(sentence.contains(QStringLiteral("SIGKILL")), qPrintable(sentence));
+        QVERIFY(fixture.window.isVisible());
+
+        qunsetenv("MODULELENS_WORKER_FAULT");
+        const int good = fixture.session.profile(page->version());
+        QTRY_VERIFY_WITH_TIMEOUT(ended(fixture.session, good), kLimit);
+        QVERIFY2(fixture.session.jobs().stateOf(good) == models::JobModel::State::Done,
+                 qPrintable(fixture.session.jobs().sentenceOf(good)));
+    }
+};
+
+} // namespace modulelens::explorer
+
+using modulelens::explorer::WorkerInTheWindowTest;
+ML_TEST_MAIN(WorkerInTheWindowTest)
+
+#include "tst_WorkerInTheWindow.moc"
