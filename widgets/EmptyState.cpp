@@ -2,79 +2,75 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/EmptyState.h"
 
-#include "widgets/Fonts.h"
-#include "widgets/Theme.h"
-
-#include <QEvent>
-#include <QLabel>
+#include <QFontMetrics>
 #include <QPainter>
 #include <QPushButton>
-#include <QVBoxLayout>
+#include <QStyleOption>
+#include <algorithm>
+
+#include "widgets/Fonts.h"
+#include "widgets/Theme.h"
 
 namespace modulelens::widgets {
 
 namespace {
-constexpr int kIconSize = 32;
-constexpr int kIconRoom = 44;
-}  // namespace
 
-EmptyState::EmptyState(QWidget* parent)
-    : QWidget(parent), m_title(new QLabel(this)), m_sentence(new QLabel(this)), m_link(new QPushButton(this)) {
-    auto* layout = new QVBoxLayout(this);
-    layout->setContentsMargins(16, 48 + kIconRoom, 16, 16);
-    layout->setSpacing(4);
-    m_title->setFont(uiFont(13, QFont::DemiBold));
-    m_title->setAlignment(Qt::AlignHCenter);
-    m_title->setWordWrap(true);
-    m_sentence->setAlignment(Qt::AlignHCenter);
-    m_sentence->setWordWrap(true);
-    m_link->setFlat(true);
+constexpr int kTop = 48;
+constexpr int kIconSize = 32;
+constexpr int kTitleTop = kTop + kIconSize + 12;
+constexpr int kTitleHeight = 20;
+constexpr int kInset = 24;
+constexpr int kWidestText = 480;
+
+} // namespace
+
+EmptyState::EmptyState(QWidget* parent) : QWidget(parent), m_link(new QPushButton(this)) {
+    m_link->setProperty("link", true);
     m_link->setCursor(Qt::PointingHandCursor);
-    layout->addWidget(m_title);
-    layout->addWidget(m_sentence);
-    layout->addWidget(m_link, 0, Qt::AlignHCenter);
-    layout->addStretch(1);
+    m_link->hide();
     connect(m_link, &QPushButton::clicked, this, &EmptyState::linkActivated);
-    recolour();
 }
 
 void EmptyState::show(Icon icon, const QString& title, const QString& sentence, const QString& link) {
     m_icon = icon;
-    m_title->setText(title);
-    m_sentence->setText(sentence);
+    m_title = title;
+    m_sentence = sentence;
+    setAccessibleName(title);
+    setAccessibleDescription(sentence);
     m_link->setText(link);
     m_link->setVisible(!link.isEmpty());
+    placeLink();
     update();
 }
 
-QString EmptyState::title() const {
-    return m_title->text();
+QRect EmptyState::sentenceRect() const {
+    const int wide = std::min(kWidestText, width() - 2 * kInset);
+    const QRect room((width() - wide) / 2, kTitleTop + kTitleHeight + 4, wide, 400);
+    const QRect used = QFontMetrics(uiFont(12)).boundingRect(room, Qt::TextWordWrap | Qt::AlignHCenter, m_sentence);
+    return {room.x(), room.y(), room.width(), m_sentence.isEmpty() ? 0 : used.height() + 4};
 }
 
-void EmptyState::recolour() {
-    const Theme& t = Theme::current();
-    const auto colour = [](QWidget* widget, const QColor& text) {
-        QPalette palette = widget->palette();
-        palette.setColor(QPalette::WindowText, text);
-        widget->setPalette(palette);
-    };
-    colour(m_title, t.text);
-    colour(m_sentence, t.text2);
-    m_link->setStyleSheet(QStringLiteral("QPushButton { border: 0; background: transparent; color: %1; } "
-                                         "QPushButton:focus { border: 2px solid %1; }")
-                              .arg(t.accent.name()));
+void EmptyState::placeLink() {
+    const QSize size = m_link->sizeHint();
+    m_link->setGeometry((width() - size.width()) / 2, sentenceRect().bottom() + 4, size.width(), size.height());
 }
 
-void EmptyState::changeEvent(QEvent* event) {
-    if (event->type() == QEvent::ApplicationPaletteChange) {
-        recolour();
-    }
-    QWidget::changeEvent(event);
+void EmptyState::resizeEvent(QResizeEvent*) {
+    placeLink();
 }
 
 void EmptyState::paintEvent(QPaintEvent*) {
+    const Theme& t = Theme::current();
     QPainter painter(this);
-    paintIcon(painter, QRectF((width() - kIconSize) / 2.0, 48, kIconSize, kIconSize), m_icon, Theme::current().line2);
+    QStyleOption option;
+    option.initFrom(this);
+    style()->drawPrimitive(QStyle::PE_Widget, &option, &painter, this);
+    paintIcon(painter, QRectF((width() - kIconSize) / 2.0, kTop, kIconSize, kIconSize), m_icon, t.line2);
+    drawText(painter, QRectF(kInset, kTitleTop, width() - 2 * kInset, kTitleHeight), m_title, uiFont(13, QFont::DemiBold),
+             t.text, Qt::AlignHCenter);
+    painter.setFont(uiFont(12));
+    painter.setPen(t.text2);
+    painter.drawText(sentenceRect(), Qt::TextWordWrap | Qt::AlignHCenter, m_sentence);
 }
 
 } // namespace modulelens::widgets

@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "widgets/Icons.h"
-
 #include <QWidget>
 
-class QLabel;
+#include "widgets/Icons.h"
+
 class QPushButton;
 
 namespace modulelens::widgets {
@@ -20,21 +19,22 @@ public:
     explicit EmptyState(QWidget* parent = nullptr);
 
     void show(Icon icon, const QString& title, const QString& sentence, const QString& link = {});
-    [[nodiscard]] QString title() const;
+    [[nodiscard]] QString title() const { return m_title; }
 
 signals:
     void linkActivated();
 
 protected:
-    void changeEvent(QEvent* event) override;
     void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
-    void recolour();
+    [[nodiscard]] QRect sentenceRect() const;
+    void placeLink();
 
     Icon m_icon = Icon::Info;
-    QLabel* m_title;
-    QLabel* m_sentence;
+    QString m_title;
+    QString m_sentence;
     QPushButton* m_link;
 };
 

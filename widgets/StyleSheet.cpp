@@ -21,6 +21,8 @@ QPushButton:hover { background: @hover; }
 QPushButton:pressed { background: @sel; }
 QPushButton:focus { border: 2px solid @accent; padding: 0 9px; min-height: 24px; }
 QPushButton:disabled { color: @text3; border-color: @line; }
+QPushButton[link="true"] { border: 1px solid transparent; background: transparent; color: @accent; }
+QPushButton[link="true"]:focus { border: 2px solid @accent; }
 QToolButton { background: transparent; color: @text2; border: 1px solid transparent; border-radius: 4px; padding: 3px; }
 QToolButton:hover { background: @hover; color: @text; }
 QToolButton:pressed, QToolButton:checked { background: @sel; }

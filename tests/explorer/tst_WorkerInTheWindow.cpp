@@ -40,8 +40,8 @@ class WorkerInTheWindowTest : public QObject {
     /// The widest box below the root that stands for one scope.
     static WidestFrame widestFrame(const widgets::FlameGraph& flame) {
         WidestFrame widest;
-        for (int row = 1; row < flame.layout().rowCount(); ++row) {
-            for (const models::FlameSpan& span : flame.layout().row(row)) {
+        for (int row = 1; row < flame.flameLayout().rowCount(); ++row) {
+            for (const models::FlameSpan& span : flame.flameLayout().row(row)) {
                 if (span.hiddenCount == 0 && !span.isPass && (widest.span == nullptr || span.width > widest.span->width)) {
                     widest = {&span, row};
                 }
@@ -66,7 +66,7 @@ private slots:
         page->profile();
         QVERIFY(profiled.wait(kLimit));
         HierarchyPage* hierarchy = page->hierarchy();
-        QTRY_VERIFY(hierarchy->view().profile() != nullptr && hierarchy->flame()->layout().rowCount() > 1);
+        QTRY_VERIFY(hierarchy->view().profile() != nullptr && hierarchy->flame()->flameLayout().rowCount() > 1);
 
         const WidestFrame widest = widestFrame(*hierarchy->flame());
         QVERIFY(widest.span != nullptr);
