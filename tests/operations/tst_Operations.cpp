@@ -99,12 +99,17 @@ private slots:
 
     void afterACrash_theProgramIsLoadedAgain() {
         const std::string marker = m_golden->folder.filePath(QStringLiteral("crashed")).toStdString();
-        const auto operations = scripted(
-            {{"load", replying(kLoaded)}, {"validate", {{{{"crash", SIGSEGV}, {"once", marker}}, {{"reply", kPass}}}}}});
-        const auto first = operations->validate("golden::linear", {}, {});
+        const auto operations = scripted({{"load", {{{{"log", "loading"}}, {{"reply", kLoaded}}}}},
+                                          {"validate", {{{{"crash", SIGSEGV}, {"once", marker}}, {{"reply", kPass}}}}}});
+        int loads = 0;
+        OperationContext context;
+        context.log = [&](const std::string& line) { loads += line == "loading" ? 1 : 0; };
+        const auto first = operations->validate("golden::linear", {}, context);
         QCOMPARE(first.error().code, ErrorCode::WorkerCrashed);
         QVERIFY(first.error().message.find("SIGSEGV") != std::string::npos);
-        QVERIFY(operations->validate("golden::linear", {}, {}).hasValue());
+        QVERIFY(operations->validate("golden::linear", {}, context).hasValue());
+        QVERIFY(operations->validate("golden::linear", {}, context).hasValue());
+        QCOMPARE(loads, 2);
     }
 
     void missingWorker_isNamed() {
