@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include "app/worker/Channel.h"
 
+#include <unistd.h>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <unistd.h>
 
 namespace modulelens::worker {
 

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "app/worker/Faults.h"
 
+#include <unistd.h>
 #include <charconv>
 #include <cstdlib>
-#include <unistd.h>
 
 namespace modulelens::worker {
 
@@ -45,6 +45,8 @@ void Faults::onMethod(std::string_view method) const {
     }
 }
 
-bool Faults::isGarbageDue() { return m_garbageAfter >= 0 && ++m_sent == m_garbageAfter; }
+bool Faults::isGarbageDue() {
+    return m_garbageAfter >= 0 && ++m_sent == m_garbageAfter;
+}
 
 }  // namespace modulelens::worker

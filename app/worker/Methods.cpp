@@ -25,14 +25,15 @@ const char* const kMethods[] = {method::kInitialize, method::kLoad,    method::k
 /// Progress of one request, at most thirty messages a second.
 std::function<void(std::string_view, std::int64_t, std::int64_t)> progressOf(rpc::Dispatcher& dispatcher, std::int64_t id) {
     using Clock = std::chrono::steady_clock;
-    return [&dispatcher, id, last = Clock::time_point()](std::string_view stage, std::int64_t done, std::int64_t total) mutable {
-        const Clock::time_point now = Clock::now();
-        if (now - last < kProgressInterval) {
-            return;
-        }
-        last = now;
-        dispatcher.notify(method::kProgress, protocol::toJson(protocol::Progress{id, std::string(stage), done, total}));
-    };
+    return
+        [&dispatcher, id, last = Clock::time_point()](std::string_view stage, std::int64_t done, std::int64_t total) mutable {
+            const Clock::time_point now = Clock::now();
+            if (now - last < kProgressInterval) {
+                return;
+            }
+            last = now;
+            dispatcher.notify(method::kProgress, protocol::toJson(protocol::Progress{id, std::string(stage), done, total}));
+        };
 }
 
 class Methods {
@@ -43,21 +44,24 @@ public:
     /// A method that needs an initialized worker: `parse` gives the parameters, `answer` the result.
     template <class Parse, class Answer>
     void add(const char* name, Parse parse, Answer answer) {
-        m_dispatcher.addMethod(name, [this, name, parse, answer](const Json& json, const rpc::RequestInfo& request) -> base::Result<Json> {
-            m_faults.onMethod(name);
-            if (!*m_isInitialized) {
-                return base::Error{base::ErrorCode::InvalidArgument, "the worker was not initialized", "Send initialize first."};
-            }
-            const auto params = parse(json);
-            if (!params) {
-                return params.error();
-            }
-            auto result = answer(m_engine, params.value(), engine::JobContext{request.stop, progressOf(m_dispatcher, request.id)});
-            if (!result) {
-                return result.error();
-            }
-            return protocol::toJson(result.value());
-        });
+        m_dispatcher.addMethod(
+            name, [this, name, parse, answer](const Json& json, const rpc::RequestInfo& request) -> base::Result<Json> {
+                m_faults.onMethod(name);
+                if (!*m_isInitialized) {
+                    return base::Error{base::ErrorCode::InvalidArgument, "the worker was not initialized",
+                                       "Send initialize first."};
+                }
+                const auto params = parse(json);
+                if (!params) {
+                    return params.error();
+                }
+                auto result =
+                    answer(m_engine, params.value(), engine::JobContext{request.stop, progressOf(m_dispatcher, request.id)});
+                if (!result) {
+                    return result.error();
+                }
+                return protocol::toJson(result.value());
+            });
     }
 
     void addInitialize() {

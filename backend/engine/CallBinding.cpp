@@ -157,7 +157,8 @@ void CallBinding::bindInputs() {
             case graph::InputKind::TensorConstant: {
                 const at::Tensor tensor = m_program.inputTensor(spec);
                 if (!tensor.defined()) {
-                    throw Failure({base::ErrorCode::NotFound, "the tensor '" + spec.target + "' of the program is not in the capture", ""});
+                    throw Failure({base::ErrorCode::NotFound,
+                                   "the tensor '" + spec.target + "' of the program is not in the capture", ""});
                 }
                 m_inputs[i] = tensor;
                 break;
@@ -165,7 +166,8 @@ void CallBinding::bindInputs() {
             case graph::InputKind::UserInput:
             case graph::InputKind::ConstantInput: {
                 if (nextPointer >= program.inputPointers.size()) {
-                    throw Failure({base::ErrorCode::Corrupt, "the program does not say where in the call its inputs stand", ""});
+                    throw Failure(
+                        {base::ErrorCode::Corrupt, "the program does not say where in the call its inputs stand", ""});
                 }
                 const std::string& pointer = program.inputPointers[nextPointer++];
                 if (spec.kind == graph::InputKind::UserInput) {
@@ -291,15 +293,19 @@ void CallBinding::writeBack(const std::vector<c10::IValue>& outputs) {
     const graph::Program& program = m_program.program();
     for (std::size_t i = 0; i < program.outputs.size(); ++i) {
         const graph::OutputSpec& spec = program.outputs[i];
-        const bool isState = spec.kind == graph::OutputKind::BufferMutation || spec.kind == graph::OutputKind::ParameterMutation;
+        const bool isState =
+            spec.kind == graph::OutputKind::BufferMutation || spec.kind == graph::OutputKind::ParameterMutation;
         if (!isState && spec.kind != graph::OutputKind::UserInputMutation) {
             continue;
         }
         for (std::size_t k = 0; k < program.inputs.size(); ++k) {
-            const bool isTarget = isState ? program.inputs[k].target == spec.target
-                                          : std::holds_alternative<graph::ValueArgument>(program.graph.inputs[k]) &&
-                                                program.graph.values.at(static_cast<std::size_t>(
-                                                    std::get<graph::ValueArgument>(program.graph.inputs[k]).value)).name == spec.target;
+            const bool isTarget =
+                isState
+                    ? program.inputs[k].target == spec.target
+                    : std::holds_alternative<graph::ValueArgument>(program.graph.inputs[k]) &&
+                          program.graph.values
+                                  .at(static_cast<std::size_t>(std::get<graph::ValueArgument>(program.graph.inputs[k]).value))
+                                  .name == spec.target;
             if (isTarget && m_inputs[k].isTensor() && outputs[i].isTensor()) {
                 m_inputs[k].toTensor().detach().copy_(outputs[i].toTensor());
                 break;
@@ -310,7 +316,8 @@ void CallBinding::writeBack(const std::vector<c10::IValue>& outputs) {
 
 at::Tensor CallBinding::inputAt(const std::string& pointer) const {
     const auto found = m_indexByPointer.find(pointer);
-    return found != m_indexByPointer.end() && m_inputs[found->second].isTensor() ? m_inputs[found->second].toTensor() : at::Tensor();
+    return found != m_indexByPointer.end() && m_inputs[found->second].isTensor() ? m_inputs[found->second].toTensor()
+                                                                                 : at::Tensor();
 }
 
 }  // namespace modulelens::engine

@@ -75,7 +75,9 @@ at::Tensor asWide(const at::Tensor& tensor) {
     return tensor.to(c10::isComplexType(tensor.scalar_type()) ? at::kComplexDouble : at::kDouble);
 }
 
-bool isInexact(c10::ScalarType type) { return c10::isFloatingType(type) || c10::isComplexType(type); }
+bool isInexact(c10::ScalarType type) {
+    return c10::isFloatingType(type) || c10::isComplexType(type);
+}
 
 bool hasArithmetic(c10::ScalarType type) {
     return !c10::isQIntType(type) && type != at::kBits8 && type != at::kBits16 && type != at::kFloat8_e8m0fnu;
@@ -262,7 +264,8 @@ private:
         }
         for (const Leaf& leaf : m_binding.program().state().all()) {
             if (leaf.isMutated && !isChangedInCapture(leaf)) {
-                add(failed("/state_after" + escaped(leaf.name), "the program wrote to this tensor and the captured call did not"));
+                add(failed("/state_after" + escaped(leaf.name),
+                           "the program wrote to this tensor and the captured call did not"));
             }
         }
     }
@@ -325,13 +328,18 @@ private:
 Tolerance toleranceOf(c10::ScalarType type) {
     switch (type) {
         case at::kHalf:
-        case at::kComplexHalf: return {1e-3, 1e-5};
-        case at::kBFloat16: return {1.6e-2, 1e-5};
+        case at::kComplexHalf:
+            return {1e-3, 1e-5};
+        case at::kBFloat16:
+            return {1.6e-2, 1e-5};
         case at::kFloat:
-        case at::kComplexFloat: return {1.3e-6, 1e-5};
+        case at::kComplexFloat:
+            return {1.3e-6, 1e-5};
         case at::kDouble:
-        case at::kComplexDouble: return {1e-7, 1e-7};
-        default: return {0, 0};
+        case at::kComplexDouble:
+            return {1e-7, 1e-7};
+        default:
+            return {0, 0};
     }
 }
 
@@ -349,7 +357,8 @@ LeafResult compareTensors(const at::Tensor& expectedTensor, const at::Tensor& go
         leaf.verdict = "fail";
         leaf.mismatched = leaf.elements;
         leaf.reason = "expected " + leaf.dtype + shapeText(leaf.shape) + ", got " +
-                      std::string(base::scalarTypeName(captureType(gotTensor.scalar_type()))) + shapeText(gotTensor.sizes().vec());
+                      std::string(base::scalarTypeName(captureType(gotTensor.scalar_type()))) +
+                      shapeText(gotTensor.sizes().vec());
         return leaf;
     }
     const at::Tensor expected = expectedTensor.detach().to(at::kCPU).resolve_conj().resolve_neg().contiguous();

@@ -17,7 +17,8 @@ struct Tolerance {
 
 /// Compares `got` with `expected`: "exact" when every element has the same bits (any NaN equals any NaN), "close" within the
 /// tolerances, else "fail". Shapes and element types must be the same. Throws c10::Error only when memory runs out.
-[[nodiscard]] protocol::LeafResult compareTensors(const at::Tensor& expected, const at::Tensor& got, const std::string& pointer);
+[[nodiscard]] protocol::LeafResult compareTensors(const at::Tensor& expected, const at::Tensor& got,
+                                                  const std::string& pointer);
 
 /// Compares everything that the last run of `binding` gave or wrote to with the capture: outputs, inputs, parameters and
 /// buffers. Throws Failure.

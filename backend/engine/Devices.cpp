@@ -3,11 +3,11 @@
 #include "backend/engine/Devices.h"
 
 #include <ATen/Version.h>
-#include <array>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <unistd.h>
+#include <array>
 #include <fstream>
 #include <string>
-#include <unistd.h>
 
 namespace modulelens::engine {
 

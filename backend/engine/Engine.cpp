@@ -11,12 +11,12 @@
 #include "backend/engine/Profiler.h"
 
 #include <ATen/Parallel.h>
-#include <chrono>
-#include <filesystem>
-#include <map>
 #include <malloc.h>
 #include <torch/version.h>
 #include <unistd.h>
+#include <chrono>
+#include <filesystem>
+#include <map>
 
 namespace modulelens::engine {
 
@@ -42,7 +42,8 @@ struct Engine::Data {
     [[nodiscard]] base::Result<LoadedProgram*> find(int handle) const {
         const auto found = programs.find(handle);
         if (found == programs.end()) {
-            return base::Error{base::ErrorCode::NotFound, "no program is loaded under the handle " + std::to_string(handle), ""};
+            return base::Error{base::ErrorCode::NotFound, "no program is loaded under the handle " + std::to_string(handle),
+                               ""};
         }
         return found->second.get();
     }
@@ -162,7 +163,9 @@ base::Result<protocol::RunResult> Engine::run(const protocol::CallParams& params
                 const std::string stored = capture::safetensorsDtype(dtype);
                 const bool isRaw = stored == "U8" && dtype != "uint8";
                 const auto size = static_cast<std::int64_t>(tensor.nbytes());
-                tensors.push_back({pointer, stored, isRaw ? std::vector<std::int64_t>{size} : tensor.sizes().vec(),
+                tensors.push_back({pointer,
+                                   stored,
+                                   isRaw ? std::vector<std::int64_t>{size} : tensor.sizes().vec(),
                                    {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()}});
                 result.outputs.push_back({pointer, dtype, tensor.sizes().vec(), pointer});
             }
@@ -182,7 +185,8 @@ base::Result<protocol::ValidateResult> Engine::validate(const protocol::CallPara
             protocol::ValidateResult result;
             if (!binding.call().exceptionType.empty()) {
                 result.verdict = "not_comparable";
-                result.reason = "the captured call raised " + binding.call().exceptionType + ": " + binding.call().exceptionMessage;
+                result.reason =
+                    "the captured call raised " + binding.call().exceptionType + ": " + binding.call().exceptionMessage;
             } else {
                 if (job.progress) {
                     job.progress("run", 0, 0);

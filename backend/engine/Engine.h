@@ -53,7 +53,8 @@ public:
     [[nodiscard]] base::Result<void> unload(const protocol::UnloadParams& params);
     [[nodiscard]] base::Result<protocol::RunResult> run(const protocol::CallParams& params, const JobContext& job);
     [[nodiscard]] base::Result<protocol::ValidateResult> validate(const protocol::CallParams& params, const JobContext& job);
-    [[nodiscard]] base::Result<protocol::BenchmarkResult> benchmark(const protocol::BenchmarkParams& params, const JobContext& job);
+    [[nodiscard]] base::Result<protocol::BenchmarkResult> benchmark(const protocol::BenchmarkParams& params,
+                                                                    const JobContext& job);
     /// All passes; the profile is written to the scratch folder.
     [[nodiscard]] base::Result<protocol::ProfileResult> profile(const protocol::ProfileParams& params, const JobContext& job);
     /// The memory and activation passes alone, as a profile without latency and FLOPs.

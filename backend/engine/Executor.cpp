@@ -72,7 +72,9 @@ void storeFlat(const Step& step, std::vector<c10::IValue> values, std::vector<c1
 class AutocastScope {
 public:
     AutocastScope(c10::DeviceType device, bool isEnabled, std::optional<c10::ScalarType> dtype)
-        : m_device(device), m_wasEnabled(at::autocast::is_autocast_enabled(device)), m_dtype(at::autocast::get_autocast_dtype(device)) {
+        : m_device(device),
+          m_wasEnabled(at::autocast::is_autocast_enabled(device)),
+          m_dtype(at::autocast::get_autocast_dtype(device)) {
         at::autocast::set_autocast_enabled(device, isEnabled);
         if (dtype) {
             at::autocast::set_autocast_dtype(device, *dtype);
@@ -100,10 +102,14 @@ private:
 c10::IValue load(const ArgumentSource& source, std::vector<c10::IValue>& frame) {
     const auto at = [&](int slot) -> c10::IValue& { return frame[static_cast<std::size_t>(slot)]; };
     switch (source.kind) {
-        case SourceKind::Constant: return source.constant;
-        case SourceKind::Slot: return at(source.slot);
-        case SourceKind::LastSlot: return std::move(at(source.slot));
-        case SourceKind::WrappedSlot: return wrapNumber(at(source.slot));
+        case SourceKind::Constant:
+            return source.constant;
+        case SourceKind::Slot:
+            return at(source.slot);
+        case SourceKind::LastSlot:
+            return std::move(at(source.slot));
+        case SourceKind::WrappedSlot:
+            return wrapNumber(at(source.slot));
         case SourceKind::FloatSlot: {
             const c10::IValue& value = at(source.slot);
             return value.isInt() ? c10::IValue(static_cast<double>(value.toInt())) : value;
@@ -146,7 +152,8 @@ c10::IValue load(const ArgumentSource& source, std::vector<c10::IValue>& frame) 
             }
             return list;
         }
-        case SourceKind::SubGraph: break;
+        case SourceKind::SubGraph:
+            break;
     }
     throw Failure({base::ErrorCode::Unsupported, "a sub-graph is used as a value", ""});
 }
@@ -288,16 +295,23 @@ void Executor::runHigherOrder(const Step& step, Frame& frame) {
             storeFlat(step, runSubGraph(*step.arguments[1].graph, flatOperands(step, 2, frame)), frame);
             return;
         }
-        case StepKind::Autocast: runAutocast(step, frame); return;
-        case StepKind::WhileLoop: runWhile(step, frame); return;
-        default: runMapOrScan(step, frame); return;
+        case StepKind::Autocast:
+            runAutocast(step, frame);
+            return;
+        case StepKind::WhileLoop:
+            runWhile(step, frame);
+            return;
+        default:
+            runMapOrScan(step, frame);
+            return;
     }
 }
 
 void Executor::runAutocast(const Step& step, Frame& frame) {
     // Operands: device type, dtype, enabled, cache enabled, graph, and the graph's own.
     const c10::IValue dtype = load(step.arguments[1], frame);
-    const AutocastScope scope(c10::Device(step.arguments[0].constant.toStringRef()).type(), load(step.arguments[2], frame).toBool(),
+    const AutocastScope scope(c10::Device(step.arguments[0].constant.toStringRef()).type(),
+                              load(step.arguments[2], frame).toBool(),
                               dtype.isNone() ? std::nullopt : std::optional(static_cast<c10::ScalarType>(dtype.toInt())));
     storeFlat(step, runSubGraph(*step.arguments[4].graph, flatOperands(step, 5, frame)), frame);
 }

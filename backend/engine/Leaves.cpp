@@ -38,7 +38,8 @@ std::optional<Span> spanOf(const capture::TensorReference& reference) {
         }
     }
     Span span;
-    if (__builtin_mul_overflow(reference.offset, itemSize, &span.begin) || __builtin_mul_overflow(last + 1, itemSize, &span.end)) {
+    if (__builtin_mul_overflow(reference.offset, itemSize, &span.begin) ||
+        __builtin_mul_overflow(last + 1, itemSize, &span.end)) {
         return std::nullopt;
     }
     return span;
@@ -67,8 +68,9 @@ bool isSameView(const capture::TensorReference& left, const capture::TensorRefer
     return left.dtype == right.dtype && left.offset == right.offset && left.shape == right.shape && left.stride == right.stride;
 }
 
-bool canRequireGrad(c10::ScalarType type) { return c10::isFloatingType(type) || c10::isComplexType(type); }
-
+bool canRequireGrad(c10::ScalarType type) {
+    return c10::isFloatingType(type) || c10::isComplexType(type);
+}
 
 at::Tensor viewOfStorage(const at::Tensor& storage, const capture::TensorReference& reference, std::int64_t offset,
                          const std::vector<std::int64_t>& strides) {
@@ -196,9 +198,8 @@ void Leaves::buildGroup(const Group& group, const DeviceMap& devices) {
         return;
     }
     Leaf& first = *group.members.front();
-    const bool isOneView = std::all_of(group.members.begin(), group.members.end(), [&](const Leaf* leaf) {
-        return isSameView(leaf->reference, first.reference);
-    });
+    const bool isOneView = std::all_of(group.members.begin(), group.members.end(),
+                                       [&](const Leaf* leaf) { return isSameView(leaf->reference, first.reference); });
     const bool isMappable = isOneView && isStoredAsIs(first.reference) && span.begin == base && first.data.sizeBytes > 0 &&
                             reinterpret_cast<std::uintptr_t>(first.data.writable) % kAlignment == 0 &&
                             first.data.mapping->claim(first.data.writable);
@@ -213,7 +214,8 @@ void Leaves::buildGroup(const Group& group, const DeviceMap& devices) {
     storage = storage.to(device(first));
     for (Leaf* leaf : group.members) {
         const std::int64_t itemSize = base::elementSizeBytes(leaf->reference.dtype);
-        leaf->tensor = viewOfStorage(storage, leaf->reference, leaf->reference.offset - base / itemSize, leaf->reference.stride);
+        leaf->tensor =
+            viewOfStorage(storage, leaf->reference, leaf->reference.offset - base / itemSize, leaf->reference.stride);
         if (!isMappable) {
             assign(leaf->tensor, leaf->reference, leaf->data.pristine);
         }

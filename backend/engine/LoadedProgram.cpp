@@ -122,7 +122,8 @@ base::Result<void> LoadedProgram::makeState(const protocol::LoadParams& params) 
     }
     std::vector<std::string> wanted;
     for (const graph::InputSpec& spec : program().inputs) {
-        if (spec.kind == graph::InputKind::Parameter || (spec.kind == graph::InputKind::Buffer && references.count(spec.target) != 0)) {
+        if (spec.kind == graph::InputKind::Parameter ||
+            (spec.kind == graph::InputKind::Buffer && references.count(spec.target) != 0)) {
             wanted.push_back(spec.target);
         }
     }
@@ -159,9 +160,9 @@ void LoadedProgram::restoreConstants() {
     const at::NoGradGuard noGrad;
     for (auto& [name, constant] : m_constants) {
         if (constant.tensor._version() > 0) {
-            const at::Tensor source = at::from_blob(const_cast<std::byte*>(constant.pristine.data()),
-                                                    {static_cast<std::int64_t>(constant.pristine.size())},
-                                                    at::TensorOptions().dtype(at::kByte));
+            const at::Tensor source =
+                at::from_blob(const_cast<std::byte*>(constant.pristine.data()),
+                              {static_cast<std::int64_t>(constant.pristine.size())}, at::TensorOptions().dtype(at::kByte));
             at::Tensor bytes = at::empty({0}, constant.tensor.options().dtype(at::kByte));
             bytes.set_(constant.tensor.storage());
             bytes.copy_(source);

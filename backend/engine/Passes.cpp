@@ -5,12 +5,12 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/saved_variable_hooks.h>
 #include <chrono>
 #include <map>
 #include <mutex>
 #include <set>
-#include <torch/csrc/autograd/engine.h>
-#include <torch/csrc/autograd/saved_variable_hooks.h>
 #include <tuple>
 #include <unordered_map>
 
@@ -110,7 +110,9 @@ void replay(const std::vector<AllocationLog::Event>& events, std::unordered_map<
 /// Collects what autograd saves while it exists.
 class SavedTensorLog {
 public:
-    SavedTensorLog(const StepTracker& tracker, StepActivations& result) : m_tracker(tracker), m_result(result) { s_current = this; }
+    SavedTensorLog(const StepTracker& tracker, StepActivations& result) : m_tracker(tracker), m_result(result) {
+        s_current = this;
+    }
     ~SavedTensorLog() { s_current = nullptr; }
     SavedTensorLog(const SavedTensorLog&) = delete;
     SavedTensorLog& operator=(const SavedTensorLog&) = delete;
@@ -262,6 +264,8 @@ StepActivations recordActivations(CallBinding& binding, const std::atomic<bool>&
     return activations;
 }
 
-void installAutogradObserver() { torch::autograd::set_default_engine_stub(&ObservingEngine::instance); }
+void installAutogradObserver() {
+    torch::autograd::set_default_engine_stub(&ObservingEngine::instance);
+}
 
 }  // namespace modulelens::engine

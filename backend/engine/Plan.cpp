@@ -19,26 +19,47 @@ constexpr int kMaximumGraphDepth = 64;
 
 // Last segment of "_operator.mul", "torch.sym_max", "math.ceil" to the operator.
 const std::map<std::string_view, PythonOperator>& pythonOperators() {
-    static const std::map<std::string_view, PythonOperator> table{
-        {"add", PythonOperator::Add}, {"sub", PythonOperator::Subtract}, {"mul", PythonOperator::Multiply},
-        {"floordiv", PythonOperator::FloorDivide}, {"truediv", PythonOperator::TrueDivide}, {"mod", PythonOperator::Modulo},
-        {"pow", PythonOperator::Power}, {"neg", PythonOperator::Negate}, {"abs", PythonOperator::Absolute},
-        {"lt", PythonOperator::Less}, {"le", PythonOperator::LessEqual}, {"gt", PythonOperator::Greater},
-        {"ge", PythonOperator::GreaterEqual}, {"eq", PythonOperator::Equal}, {"ne", PythonOperator::NotEqual},
-        {"and_", PythonOperator::And}, {"or_", PythonOperator::Or}, {"not_", PythonOperator::Not},
-        {"sym_not", PythonOperator::Not}, {"sym_min", PythonOperator::Minimum}, {"sym_max", PythonOperator::Maximum},
-        {"sym_float", PythonOperator::ToFloat}, {"sym_int", PythonOperator::ToInteger}, {"trunc", PythonOperator::ToInteger},
-        {"ceil", PythonOperator::Ceiling}, {"floor", PythonOperator::Floor}, {"round", PythonOperator::Round},
-        {"_sym_sqrt", PythonOperator::SquareRoot}, {"sqrt", PythonOperator::SquareRoot},
-        {"sym_ite", PythonOperator::IfElse}, {"getitem", PythonOperator::GetItem}};
+    static const std::map<std::string_view, PythonOperator> table{{"add", PythonOperator::Add},
+                                                                  {"sub", PythonOperator::Subtract},
+                                                                  {"mul", PythonOperator::Multiply},
+                                                                  {"floordiv", PythonOperator::FloorDivide},
+                                                                  {"truediv", PythonOperator::TrueDivide},
+                                                                  {"mod", PythonOperator::Modulo},
+                                                                  {"pow", PythonOperator::Power},
+                                                                  {"neg", PythonOperator::Negate},
+                                                                  {"abs", PythonOperator::Absolute},
+                                                                  {"lt", PythonOperator::Less},
+                                                                  {"le", PythonOperator::LessEqual},
+                                                                  {"gt", PythonOperator::Greater},
+                                                                  {"ge", PythonOperator::GreaterEqual},
+                                                                  {"eq", PythonOperator::Equal},
+                                                                  {"ne", PythonOperator::NotEqual},
+                                                                  {"and_", PythonOperator::And},
+                                                                  {"or_", PythonOperator::Or},
+                                                                  {"not_", PythonOperator::Not},
+                                                                  {"sym_not", PythonOperator::Not},
+                                                                  {"sym_min", PythonOperator::Minimum},
+                                                                  {"sym_max", PythonOperator::Maximum},
+                                                                  {"sym_float", PythonOperator::ToFloat},
+                                                                  {"sym_int", PythonOperator::ToInteger},
+                                                                  {"trunc", PythonOperator::ToInteger},
+                                                                  {"ceil", PythonOperator::Ceiling},
+                                                                  {"floor", PythonOperator::Floor},
+                                                                  {"round", PythonOperator::Round},
+                                                                  {"_sym_sqrt", PythonOperator::SquareRoot},
+                                                                  {"sqrt", PythonOperator::SquareRoot},
+                                                                  {"sym_ite", PythonOperator::IfElse},
+                                                                  {"getitem", PythonOperator::GetItem}};
     return table;
 }
 
 std::optional<StepKind> higherOrderKind(std::string_view name) {
-    static const std::map<std::string_view, StepKind> table{
-        {"cond", StepKind::Cond},          {"wrap_with_set_grad_enabled", StepKind::SetGrad},
-        {"while_loop", StepKind::WhileLoop}, {"wrap_with_autocast", StepKind::Autocast},
-        {"map_impl", StepKind::Map},       {"scan", StepKind::Scan}};
+    static const std::map<std::string_view, StepKind> table{{"cond", StepKind::Cond},
+                                                            {"wrap_with_set_grad_enabled", StepKind::SetGrad},
+                                                            {"while_loop", StepKind::WhileLoop},
+                                                            {"wrap_with_autocast", StepKind::Autocast},
+                                                            {"map_impl", StepKind::Map},
+                                                            {"scan", StepKind::Scan}};
     const auto found = table.find(name);
     return found == table.end() ? std::nullopt : std::optional(found->second);
 }
@@ -246,13 +267,26 @@ private:
         const std::size_t count = step.arguments.size();
         bool isGood = false;
         switch (step.kind) {
-            case StepKind::Cond: isGood = isGraph(1) && isGraph(2); break;
-            case StepKind::SetGrad: isGood = isGraph(1); break;
-            case StepKind::Autocast: isGood = isGraph(4) && step.arguments[0].constant.isString(); break;
-            case StepKind::WhileLoop: isGood = isGraph(0) && isGraph(1) && count >= 3; break;
-            case StepKind::Map: isGood = isGraph(0) && count >= 2; break;
-            case StepKind::Scan: isGood = isGraph(0) && count >= 3; break;
-            default: break;
+            case StepKind::Cond:
+                isGood = isGraph(1) && isGraph(2);
+                break;
+            case StepKind::SetGrad:
+                isGood = isGraph(1);
+                break;
+            case StepKind::Autocast:
+                isGood = isGraph(4) && step.arguments[0].constant.isString();
+                break;
+            case StepKind::WhileLoop:
+                isGood = isGraph(0) && isGraph(1) && count >= 3;
+                break;
+            case StepKind::Map:
+                isGood = isGraph(0) && count >= 2;
+                break;
+            case StepKind::Scan:
+                isGood = isGraph(0) && count >= 3;
+                break;
+            default:
+                break;
         }
         if (!isGood) {
             throw Failure({base::ErrorCode::Unsupported, "arguments in an order that this engine does not know", ""});
@@ -273,8 +307,8 @@ private:
         std::vector<const graph::Argument*> given(parameters.size(), nullptr);
         for (std::size_t position = 0; position < node.inputs.size(); ++position) {
             const graph::NamedArgument& input = node.inputs[position];
-            const std::optional<int> index = input.name.empty() ? static_cast<int>(position)
-                                                                : step.operation->schema().argumentIndexWithName(input.name);
+            const std::optional<int> index =
+                input.name.empty() ? static_cast<int>(position) : step.operation->schema().argumentIndexWithName(input.name);
             if (!index || static_cast<std::size_t>(*index) >= given.size()) {
                 throw Failure({base::ErrorCode::Unsupported, "this build's schema has no argument '" + input.name + "'", ""});
             }
@@ -286,7 +320,8 @@ private:
         }
     }
 
-    ArgumentSource givenArgument(const graph::Graph& graph, const graph::Argument& argument, const c10::Argument& parameter) const {
+    ArgumentSource givenArgument(const graph::Graph& graph, const graph::Argument& argument,
+                                 const c10::Argument& parameter) const {
         ArgumentSource source = checkedSource(graph, argument);
         bool isSymbolicScalar = false;
         if (const auto* value = std::get_if<graph::ValueArgument>(&argument); value != nullptr && value->value >= 0) {
@@ -354,7 +389,8 @@ std::string joined(const std::vector<std::string>& problems) {
 
 base::Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const graph::Program> program, const DeviceMap& devices) {
     return torchGuarded("preparing the program", [&]() -> base::Result<std::shared_ptr<const Plan>> {
-        if (program->inputs.size() != program->graph.inputs.size() || program->outputs.size() != program->graph.outputs.size()) {
+        if (program->inputs.size() != program->graph.inputs.size() ||
+            program->outputs.size() != program->graph.outputs.size()) {
             return base::Error{base::ErrorCode::Corrupt, "the program's signature does not fit its graph", ""};
         }
         auto plan = std::make_shared<Plan>();

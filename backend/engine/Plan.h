@@ -46,8 +46,34 @@ enum class StepKind : std::uint8_t { Operator, PythonOperator, Cond, SetGrad, Au
 
 /// Python's operators on sizes and flags, which export leaves in the graph.
 enum class PythonOperator : std::uint8_t {
-    Add, Subtract, Multiply, FloorDivide, TrueDivide, Modulo, Power, Negate, Absolute, Less, LessEqual, Greater, GreaterEqual,
-    Equal, NotEqual, And, Or, Not, Minimum, Maximum, ToFloat, ToInteger, Ceiling, Floor, Round, SquareRoot, IfElse, GetItem,
+    Add,
+    Subtract,
+    Multiply,
+    FloorDivide,
+    TrueDivide,
+    Modulo,
+    Power,
+    Negate,
+    Absolute,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    Equal,
+    NotEqual,
+    And,
+    Or,
+    Not,
+    Minimum,
+    Maximum,
+    ToFloat,
+    ToInteger,
+    Ceiling,
+    Floor,
+    Round,
+    SquareRoot,
+    IfElse,
+    GetItem,
 };
 
 /// Where one return value goes.

@@ -30,7 +30,8 @@ bool isBelow(std::string_view path, std::string_view ancestor) {
 // Adds module scopes in the order in which execution reaches them.
 class Tree {
 public:
-    Tree(const graph::Program& program, const std::string& rootName) : m_program(program), m_handles(program.scopes.size(), -1) {
+    Tree(const graph::Program& program, const std::string& rootName)
+        : m_program(program), m_handles(program.scopes.size(), -1) {
         const std::string className = program.scopes.empty() ? std::string() : program.scopes.front().className;
         const std::string name = rootName.empty() ? std::string(lastSegment(className)) : rootName;
         m_root = builder.addScope(-1, ScopeKind::Module, name, "", className, 0);
@@ -48,10 +49,12 @@ public:
         if (handle < 0) {
             const graph::Scope& scope = m_program.scopes[static_cast<std::size_t>(index)];
             const int above = this->scope(scope.parent < index ? scope.parent : 0);
-            const std::string& abovePath =
-                scope.parent >= 0 && scope.parent < index ? m_program.scopes[static_cast<std::size_t>(scope.parent)].path : kNone;
+            const std::string& abovePath = scope.parent >= 0 && scope.parent < index
+                                               ? m_program.scopes[static_cast<std::size_t>(scope.parent)].path
+                                               : kNone;
             const int parent = container(above, abovePath, parentPath(scope.path));
-            handle = builder.addScope(parent, ScopeKind::Module, lastSegment(scope.path), scope.path, scope.className, scope.call);
+            handle =
+                builder.addScope(parent, ScopeKind::Module, lastSegment(scope.path), scope.path, scope.className, scope.call);
             m_modules.emplace(scope.path, handle);
         }
         return handle;
@@ -108,7 +111,7 @@ void addIfKnown(Tree& tree, int scope, const char* metric, const std::optional<s
 
 // A metric that is unknown for some operators is marked so there, and 0 for modules, which do nothing themselves.
 void markGaps(Tree& tree, const ProfileInput& input, const std::vector<int>& modules, const char* metric,
-              std::optional<std::int64_t> OperatorNumbers::*member) {
+              std::optional<std::int64_t> OperatorNumbers::* member) {
     const auto isKnown = [&](const OperatorNumbers& numbers) { return (numbers.*member).has_value(); };
     const auto known = std::count_if(input.operators.begin(), input.operators.end(), isKnown);
     if (known > 0 && known < static_cast<std::ptrdiff_t>(input.operators.size())) {

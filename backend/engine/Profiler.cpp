@@ -7,11 +7,11 @@
 #include "backend/profile/ProfileFile.h"
 
 #include <ATen/Parallel.h>
+#include <torch/version.h>
 #include <algorithm>
 #include <chrono>
 #include <numeric>
 #include <set>
-#include <torch/version.h>
 
 namespace modulelens::engine {
 
@@ -25,7 +25,8 @@ constexpr int kFewestRepetitions = 3;
 class Budget {
 public:
     Budget(int repetitions, std::int64_t budgetMs)
-        : m_repetitions(std::max(repetitions, 1)), m_end(Clock::now() + std::chrono::milliseconds(std::max<std::int64_t>(budgetMs, 0))) {}
+        : m_repetitions(std::max(repetitions, 1)),
+          m_end(Clock::now() + std::chrono::milliseconds(std::max<std::int64_t>(budgetMs, 0))) {}
 
     [[nodiscard]] bool allows(int done) const {
         return done < m_repetitions && (done < kFewestRepetitions || Clock::now() < m_end);
@@ -94,8 +95,13 @@ std::vector<OwnParameters> ownParameters(const LoadedProgram& program, std::int6
 class Profiler {
 public:
     Profiler(CallBinding& binding, const protocol::ProfileParams& params, const std::atomic<bool>& stop, const JobContext& job)
-        : m_binding(binding), m_params(params), m_stop(stop), m_job(job), m_plan(binding.program().plan()),
-          m_executions(m_plan.steps.size()), m_numbers(m_plan.steps.size()) {}
+        : m_binding(binding),
+          m_params(params),
+          m_stop(stop),
+          m_job(job),
+          m_plan(binding.program().plan()),
+          m_executions(m_plan.steps.size()),
+          m_numbers(m_plan.steps.size()) {}
 
     base::Result<protocol::ProfileResult> run(ProfilePasses passes, const std::filesystem::path& file) {
         if (passes == ProfilePasses::All) {
@@ -254,9 +260,9 @@ private:
 
 }  // namespace
 
-base::Result<protocol::ProfileResult> profileCall(CallBinding& binding, const protocol::ProfileParams& params, ProfilePasses passes,
-                                                  const std::filesystem::path& file, const std::atomic<bool>& stop,
-                                                  const JobContext& job) {
+base::Result<protocol::ProfileResult> profileCall(CallBinding& binding, const protocol::ProfileParams& params,
+                                                  ProfilePasses passes, const std::filesystem::path& file,
+                                                  const std::atomic<bool>& stop, const JobContext& job) {
     return Profiler(binding, params, stop, job).run(passes, file);
 }
 

@@ -18,9 +18,13 @@ std::int64_t floorDivide(std::int64_t left, std::int64_t right) {
     return left % right != 0 && (left < 0) != (right < 0) ? quotient - 1 : quotient;
 }
 
-bool isInteger(const c10::IValue& value) { return value.isInt() || value.isBool(); }
+bool isInteger(const c10::IValue& value) {
+    return value.isInt() || value.isBool();
+}
 
-std::int64_t integerOf(const c10::IValue& value) { return value.isBool() ? static_cast<std::int64_t>(value.toBool()) : value.toInt(); }
+std::int64_t integerOf(const c10::IValue& value) {
+    return value.isBool() ? static_cast<std::int64_t>(value.toBool()) : value.toInt();
+}
 
 double floatOf(const c10::IValue& value) {
     return value.isDouble() ? value.toDouble() : static_cast<double>(integerOf(value));
@@ -40,45 +44,64 @@ std::int64_t integerPower(std::int64_t base, std::int64_t exponent) {
 template <class T>
 std::optional<c10::IValue> compare(PythonOperator operation, T left, T right) {
     switch (operation) {
-        case PythonOperator::Less: return left < right;
-        case PythonOperator::LessEqual: return left <= right;
-        case PythonOperator::Greater: return left > right;
-        case PythonOperator::GreaterEqual: return left >= right;
-        case PythonOperator::Equal: return left == right;
-        case PythonOperator::NotEqual: return left != right;
-        case PythonOperator::Add: return left + right;
-        case PythonOperator::Subtract: return left - right;
-        case PythonOperator::Multiply: return left * right;
-        case PythonOperator::Minimum: return std::min(left, right);
-        case PythonOperator::Maximum: return std::max(left, right);
-        default: return std::nullopt;
+        case PythonOperator::Less:
+            return left < right;
+        case PythonOperator::LessEqual:
+            return left <= right;
+        case PythonOperator::Greater:
+            return left > right;
+        case PythonOperator::GreaterEqual:
+            return left >= right;
+        case PythonOperator::Equal:
+            return left == right;
+        case PythonOperator::NotEqual:
+            return left != right;
+        case PythonOperator::Add:
+            return left + right;
+        case PythonOperator::Subtract:
+            return left - right;
+        case PythonOperator::Multiply:
+            return left * right;
+        case PythonOperator::Minimum:
+            return std::min(left, right);
+        case PythonOperator::Maximum:
+            return std::max(left, right);
+        default:
+            return std::nullopt;
     }
 }
 
 c10::IValue evaluateUnary(PythonOperator operation, const c10::IValue& operand) {
     const bool isWhole = isInteger(operand);
     switch (operation) {
-        case PythonOperator::Negate: return isWhole ? c10::IValue(-integerOf(operand)) : c10::IValue(-floatOf(operand));
+        case PythonOperator::Negate:
+            return isWhole ? c10::IValue(-integerOf(operand)) : c10::IValue(-floatOf(operand));
         case PythonOperator::Absolute:
             return isWhole ? c10::IValue(std::abs(integerOf(operand))) : c10::IValue(std::abs(floatOf(operand)));
-        case PythonOperator::Not: return floatOf(operand) == 0;
-        case PythonOperator::ToFloat: return floatOf(operand);
+        case PythonOperator::Not:
+            return floatOf(operand) == 0;
+        case PythonOperator::ToFloat:
+            return floatOf(operand);
         case PythonOperator::ToInteger:
             return isWhole ? integerOf(operand) : static_cast<std::int64_t>(std::trunc(floatOf(operand)));
-        case PythonOperator::Ceiling: return isWhole ? integerOf(operand) : static_cast<std::int64_t>(std::ceil(floatOf(operand)));
-        case PythonOperator::Floor: return isWhole ? integerOf(operand) : static_cast<std::int64_t>(std::floor(floatOf(operand)));
+        case PythonOperator::Ceiling:
+            return isWhole ? integerOf(operand) : static_cast<std::int64_t>(std::ceil(floatOf(operand)));
+        case PythonOperator::Floor:
+            return isWhole ? integerOf(operand) : static_cast<std::int64_t>(std::floor(floatOf(operand)));
         case PythonOperator::Round:
             return isWhole ? integerOf(operand) : static_cast<std::int64_t>(std::nearbyint(floatOf(operand)));
-        case PythonOperator::SquareRoot: return std::sqrt(floatOf(operand));
-        default: break;
+        case PythonOperator::SquareRoot:
+            return std::sqrt(floatOf(operand));
+        default:
+            break;
     }
     throw Failure({base::ErrorCode::Unsupported, "an operator on sizes has too few operands", ""});
 }
 
 c10::IValue evaluateBinary(PythonOperator operation, const c10::IValue& left, const c10::IValue& right) {
     const bool isWhole = isInteger(left) && isInteger(right);
-    const auto compared = isWhole ? compare(operation, integerOf(left), integerOf(right))
-                                  : compare(operation, floatOf(left), floatOf(right));
+    const auto compared =
+        isWhole ? compare(operation, integerOf(left), integerOf(right)) : compare(operation, floatOf(left), floatOf(right));
     if (compared) {
         return *compared;
     }
@@ -86,7 +109,8 @@ c10::IValue evaluateBinary(PythonOperator operation, const c10::IValue& left, co
         case PythonOperator::FloorDivide:
             return isWhole ? c10::IValue(floorDivide(integerOf(left), integerOf(right)))
                            : c10::IValue(std::floor(floatOf(left) / floatOf(right)));
-        case PythonOperator::TrueDivide: return floatOf(left) / floatOf(right);
+        case PythonOperator::TrueDivide:
+            return floatOf(left) / floatOf(right);
         case PythonOperator::Modulo:
             return isWhole ? c10::IValue(integerOf(left) - floorDivide(integerOf(left), integerOf(right)) * integerOf(right))
                            : c10::IValue(floatOf(left) - std::floor(floatOf(left) / floatOf(right)) * floatOf(right));
@@ -99,14 +123,15 @@ c10::IValue evaluateBinary(PythonOperator operation, const c10::IValue& left, co
         case PythonOperator::Or:
             return left.isBool() && right.isBool() ? c10::IValue(left.toBool() || right.toBool())
                                                    : c10::IValue(integerOf(left) | integerOf(right));
-        default: break;
+        default:
+            break;
     }
     throw Failure({base::ErrorCode::Unsupported, "an operator on sizes has too many operands", ""});
 }
 
 c10::IValue elementOf(const c10::IValue& container, const c10::IValue& index) {
-    const auto elements = container.isTuple() ? c10::ArrayRef<c10::IValue>(container.toTupleRef().elements().vec())
-                                              : container.toListRef();
+    const auto elements =
+        container.isTuple() ? c10::ArrayRef<c10::IValue>(container.toTupleRef().elements().vec()) : container.toListRef();
     return elements.at(static_cast<std::size_t>(integerOf(index)));
 }
 

@@ -4,11 +4,11 @@
 
 #include "backend/base/FileSystem.h"
 
-#include <cerrno>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <cerrno>
 
 namespace modulelens::engine {
 
@@ -27,7 +27,7 @@ struct Descriptor {
 
 base::Result<std::shared_ptr<FileMapping>> FileMapping::open(const std::string& path) {
     const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-    struct stat status {};
+    struct stat status{};
     if (file.value < 0 || ::fstat(file.value, &status) != 0) {
         return base::errorFromErrno(errno, "open", path);
     }
@@ -102,7 +102,8 @@ base::Result<StoredData> TensorStore::find(const capture::TensorReference& refer
         return base::Error{base::ErrorCode::NotFound, "no data was given for the tensor " + reference.digest.substr(0, 12), ""};
     }
     if (reference.storedBytes() < 0 || data->sizeBytes != static_cast<std::size_t>(reference.storedBytes())) {
-        return base::Error{base::ErrorCode::Corrupt, "the length of tensor " + reference.digest.substr(0, 12) + " does not fit its shape",
+        return base::Error{base::ErrorCode::Corrupt,
+                           "the length of tensor " + reference.digest.substr(0, 12) + " does not fit its shape",
                            "Verify the registry or import the bundle again."};
     }
     return *data;

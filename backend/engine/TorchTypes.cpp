@@ -4,8 +4,8 @@
 
 #include "backend/base/Guarded.h"
 
-#include <array>
 #include <c10/util/Exception.h>
+#include <array>
 #include <utility>
 
 namespace modulelens::engine {

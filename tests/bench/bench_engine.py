@@ -94,7 +94,10 @@ def eager_median_ns(model: torch.nn.Module, inputs: dict[str, Any], repetitions:
 
 
 def capture(model: torch.nn.Module, inputs: dict[str, Any], folder: str, name: str) -> BundleReader:
-    with torch.no_grad(), ModuleTracer(model, store=folder, model_name=name, select=[""], dynamic_batch=False) as tracer:
+    with (
+        torch.no_grad(),
+        ModuleTracer(model, store=folder, model_name=name, select=[""], dynamic_batch=False) as tracer,
+    ):
         model(**inputs)
     assert tracer.bundle is not None
     return BundleReader(tracer.bundle)

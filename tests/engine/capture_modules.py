@@ -16,10 +16,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "backend" / "python"))
 
-import torch  # noqa: E402
-from modulelens import ModuleTracer  # noqa: E402
-from torch import nn  # noqa: E402
-from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count  # noqa: E402
+import torch
+from modulelens import ModuleTracer
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
 
 class Tied(nn.Module):

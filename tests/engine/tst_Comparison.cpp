@@ -86,7 +86,8 @@ private Q_SLOTS:
     }
 
     void otherShapeOrType_fails() {
-        QCOMPARE(compareTensors(at::ones({3, 1}), at::ones({3, 4}), "").reason, std::string("expected float32[3, 1], got float32[3, 4]"));
+        QCOMPARE(compareTensors(at::ones({3, 1}), at::ones({3, 4}), "").reason,
+                 std::string("expected float32[3, 1], got float32[3, 4]"));
         QCOMPARE(compareTensors(at::ones({3}), at::ones({3}, at::kDouble), "").verdict, std::string("fail"));
     }
 

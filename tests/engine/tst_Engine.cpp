@@ -21,7 +21,9 @@ using test::CapturedModule;
 
 namespace {
 
-std::string textOf(const base::Error& error) { return error.text(); }
+std::string textOf(const base::Error& error) {
+    return error.text();
+}
 
 template <class T>
 T valueOf(base::Result<T> result) {

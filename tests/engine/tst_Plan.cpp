@@ -61,10 +61,10 @@ class PlanTest : public QObject {
 
 private Q_SLOTS:
     void unsupportedOperators_areNamedTogetherWithTheirLines() {
-        const auto source = program({node("torch.ops.mine.exotic.default", {{"x", graph::ValueArgument{0}}}, 1),
-                                     node("torch.ops.higher_order.strange", {{"", graph::ValueArgument{1}}}, 2),
-                                     node("os.system", {}, 3)},
-                                    4, 3);
+        const auto source =
+            program({node("torch.ops.mine.exotic.default", {{"x", graph::ValueArgument{0}}}, 1),
+                     node("torch.ops.higher_order.strange", {{"", graph::ValueArgument{1}}}, 2), node("os.system", {}, 3)},
+                    4, 3);
         const auto plan = makePlan(source, {});
         QVERIFY(!plan);
         QCOMPARE(plan.error().code, ErrorCode::Unsupported);
@@ -74,7 +74,8 @@ private Q_SLOTS:
     }
 
     void metadataAssertions_areLeftOut() {
-        const auto source = program({node("torch.ops.aten._assert_tensor_metadata.default", {{"a", graph::ValueArgument{0}}}, -1)}, 1, 0);
+        const auto source =
+            program({node("torch.ops.aten._assert_tensor_metadata.default", {{"a", graph::ValueArgument{0}}}, -1)}, 1, 0);
         const auto plan = makePlan(source, {});
         QVERIFY(plan.hasValue());
         QCOMPARE(plan.value()->operatorCount, 0);
@@ -93,26 +94,30 @@ private Q_SLOTS:
 
     void numbers_fitTheSchema() {
         // An integer for a tensor, an integer for a float, one integer for a list of two.
-        const auto source = program({node("torch.ops.aten.add.Tensor", {{"self", graph::ValueArgument{0}}, {"other", graph::IntegerArgument{1}}}, 1),
-                                     node("torch.ops.aten.leaky_relu.default",
-                                          {{"self", graph::ValueArgument{1}}, {"negative_slope", graph::IntegerArgument{2}}}, 2),
-                                     node("torch.ops.aten.max_pool2d.default",
-                                          {{"self", graph::ValueArgument{2}}, {"kernel_size", graph::IntegerArgument{2}}}, 3)},
-                                    4, 3);
+        const auto source = program(
+            {node("torch.ops.aten.add.Tensor", {{"self", graph::ValueArgument{0}}, {"other", graph::IntegerArgument{1}}}, 1),
+             node("torch.ops.aten.leaky_relu.default",
+                  {{"self", graph::ValueArgument{1}}, {"negative_slope", graph::IntegerArgument{2}}}, 2),
+             node("torch.ops.aten.max_pool2d.default",
+                  {{"self", graph::ValueArgument{2}}, {"kernel_size", graph::IntegerArgument{2}}}, 3)},
+            4, 3);
         const at::Tensor result = runOn(source, at::full({1, 1, 2, 2}, -3.0F));
         QCOMPARE(result.numel(), 1);
         QCOMPARE(result.item().toFloat(), -4.0F);
     }
 
     void sameValueTwice_isNotMovedTooEarly() {
-        const auto source = program({node("torch.ops.aten.relu.default", {{"self", graph::ValueArgument{0}}}, 1),
-                                     node("torch.ops.aten.add.Tensor", {{"self", graph::ValueArgument{1}}, {"other", graph::ValueArgument{1}}}, 2)},
-                                    3, 2);
+        const auto source = program(
+            {node("torch.ops.aten.relu.default", {{"self", graph::ValueArgument{0}}}, 1),
+             node("torch.ops.aten.add.Tensor", {{"self", graph::ValueArgument{1}}, {"other", graph::ValueArgument{1}}}, 2)},
+            3, 2);
         QVERIFY(runOn(source, at::ones({3})).equal(at::full({3}, 2.0F)));
     }
 
     void failingOperator_namesNodeShapesAndLine() {
-        const auto source = program({node("torch.ops.aten.mm.default", {{"self", graph::ValueArgument{0}}, {"mat2", graph::ValueArgument{0}}}, 1)}, 2, 1);
+        const auto source = program(
+            {node("torch.ops.aten.mm.default", {{"self", graph::ValueArgument{0}}, {"mat2", graph::ValueArgument{0}}}, 1)}, 2,
+            1);
         try {
             (void)runOn(source, at::ones({2, 3}));
             QFAIL("mm of [2, 3] and [2, 3] must fail");

@@ -22,7 +22,9 @@ T require(base::Result<T> result, const std::string& what) {
 
 }  // namespace
 
-std::filesystem::path capturesFolder() { return programPath("x").parent_path().parent_path() / "captures" / "engine"; }
+std::filesystem::path capturesFolder() {
+    return programPath("x").parent_path().parent_path() / "captures" / "engine";
+}
 
 std::vector<std::string> capturedModules() {
     std::vector<std::string> names;
@@ -57,9 +59,8 @@ protocol::Extent CapturedModule::extent(const std::string& digest, const capture
 protocol::LoadParams CapturedModule::loadParams() const {
     const std::string& digest = m_version.programs.at(0).digest;
     const auto& programs = m_bundle->index().programs;
-    const auto program = std::find_if(programs.begin(), programs.end(), [&](const capture::BundleFile& file) {
-        return file.sha256 == digest;
-    });
+    const auto program =
+        std::find_if(programs.begin(), programs.end(), [&](const capture::BundleFile& file) { return file.sha256 == digest; });
     protocol::LoadParams params;
     params.name = m_version.model;
     params.program = extent(digest, m_bundle->extent(*program));

@@ -182,7 +182,8 @@ private Q_SLOTS:
 
     void missingScratchFolder_isNotFound() {
         Worker worker;
-        QCOMPARE(worker.errorOf(1, "initialize", {{"protocol_version", 1}, {"client", "t"}, {"scratch_folder", "/no/such"}}), -32001);
+        QCOMPARE(worker.errorOf(1, "initialize", {{"protocol_version", 1}, {"client", "t"}, {"scratch_folder", "/no/such"}}),
+                 -32001);
     }
 
     void bodyThatIsNoJson_isAnsweredWithoutId() {
