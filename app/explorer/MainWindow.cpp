@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/explorer/MainWindow.h"
 
+#include "app/explorer/BundleOpener.h"
 #include "app/explorer/CommandPalette.h"
 #include "app/explorer/DocumentArea.h"
 #include "app/explorer/JobsPanel.h"
@@ -17,10 +18,7 @@
 #include "widgets/EmptyState.h"
 #include "widgets/ThemeController.h"
 
-#include <QCoreApplication>
 #include <QDragEnterEvent>
-#include <QFileDialog>
-#include <QFileInfo>
 #include <QMessageBox>
 #include <QMimeData>
 #include <QPushButton>
@@ -50,7 +48,7 @@ MainWindow::MainWindow(Session& session, widgets::ThemeController& theme, const 
       m_documents(new DocumentArea(session, m_centre)),
       m_jobs(new JobsPanel(session.jobs(), this)),
       m_status(new StatusStrip(this)),
-      m_palette(new CommandPalette(session, this)) {
+      m_bundles(new BundleOpener(session, this)) {
     setWindowTitle(QStringLiteral("ModuleLens"));
     setMinimumSize(kLeastSize);
     setAcceptDrops(true);
@@ -107,12 +105,11 @@ void MainWindow::buildLayout() {
 
 void MainWindow::connectParts() {
     connect(registryPanel(), &RegistryPanel::versionActivated, this, &MainWindow::openVersion);
-    connect(registryPanel(), &RegistryPanel::importRequested, this, &MainWindow::chooseBundle);
-    connect(m_welcome, &WelcomePage::openRequested, this, &MainWindow::chooseBundle);
+    connect(registryPanel(), &RegistryPanel::importRequested, m_bundles, &BundleOpener::chooseFolder);
+    connect(m_welcome, &WelcomePage::openRequested, m_bundles, &BundleOpener::chooseFolder);
     connect(m_welcome, &WelcomePage::connectRequested, this, &MainWindow::connectRemote);
-    connect(m_welcome, &WelcomePage::sampleRequested, this, &MainWindow::trySample);
+    connect(m_welcome, &WelcomePage::sampleRequested, m_bundles, &BundleOpener::trySample);
     connect(m_choose, &widgets::EmptyState::linkActivated, m_dock, &RegistryDock::focusQuery);
-    connect(m_palette, &CommandPalette::versionChosen, this, &MainWindow::openVersion);
     connect(m_documents, &DocumentArea::currentChanged, this, [this] {
         m_top->setHistory(m_documents->canGoBack(), m_documents->canGoForward());
         showCentre();
@@ -123,6 +120,7 @@ void MainWindow::connectParts() {
     connect(m_top, &TopRow::goToRequested, this, &MainWindow::showPalette);
     connect(m_top, &TopRow::themeSwitchRequested, this, &MainWindow::switchTheme);
     connect(m_top, &TopRow::deviceChosen, &m_session, &Session::setDevice);
+    connect(m_bundles, &BundleOpener::failed, this, &MainWindow::showError);
     connect(&m_session, &Session::openFailed, this, &MainWindow::showError);
     connect(&m_session, &Session::failed, this, &MainWindow::showError);
     connect(&m_session, &Session::workerChanged, this, [this] {
@@ -199,37 +197,14 @@ void MainWindow::resizeEvent(QResizeEvent* event) {
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
-    if (event->mimeData()->hasUrls()) {
+    if (BundleOpener::canImport(*event->mimeData())) {
         event->acceptProposedAction();
     }
 }
 
 void MainWindow::dropEvent(QDropEvent* event) {
-    for (const QUrl& url : event->mimeData()->urls()) {
-        if (url.isLocalFile()) {
-            m_session.importPath(url.toLocalFile());
-        }
-    }
+    m_bundles->import(*event->mimeData());
     event->acceptProposedAction();
-}
-
-void MainWindow::chooseBundle() {
-    QFileDialog dialog(this, tr("Open a bundle"));
-    dialog.setFileMode(QFileDialog::Directory);
-    dialog.setOption(QFileDialog::ShowDirsOnly, false);
-    dialog.setLabelText(QFileDialog::Accept, tr("Import"));
-    if (dialog.exec() == QDialog::Accepted && !dialog.selectedFiles().isEmpty()) {
-        m_session.importPath(dialog.selectedFiles().first());
-    }
-}
-
-void MainWindow::trySample() {
-    const QString sample = QCoreApplication::applicationDirPath() + QStringLiteral("/../share/modulelens/sample");
-    if (QFileInfo::exists(sample)) {
-        m_session.importPath(sample);
-    } else {
-        showError(tr("No sample was installed with this program. ./dev demo captures three small models and opens them."));
-    }
 }
 
 void MainWindow::connectRemote() {
@@ -237,6 +212,10 @@ void MainWindow::connectRemote() {
 }
 
 void MainWindow::showPalette() {
+    if (m_palette == nullptr) {
+        m_palette = new CommandPalette(m_session, this);
+        connect(m_palette, &CommandPalette::versionChosen, this, &MainWindow::openVersion);
+    }
     m_palette->open(actions());
 }
 

@@ -17,6 +17,7 @@ class ThemeController;
 
 namespace modulelens::explorer {
 
+class BundleOpener;
 class CommandPalette;
 class DocumentArea;
 class JobsPanel;
@@ -42,6 +43,7 @@ public:
     [[nodiscard]] RegistryPanel* registryPanel() const;
     [[nodiscard]] DocumentArea* documents() const { return m_documents; }
     [[nodiscard]] JobsPanel* jobsPanel() const { return m_jobs; }
+    [[nodiscard]] BundleOpener* bundles() const { return m_bundles; }
     [[nodiscard]] widgets::Banner* banner() const { return m_banner; }
 
     VersionPage* openVersion(const models::VersionInfo& version);
@@ -49,8 +51,6 @@ public:
     void openAddress(const QString& addressOrId, const QString& view);
 
 public slots:
-    void chooseBundle();
-    void trySample();
     void connectRemote();
     void showPalette();
     void switchTheme();
@@ -81,7 +81,8 @@ private:
     DocumentArea* m_documents;
     JobsPanel* m_jobs;
     StatusStrip* m_status;
-    CommandPalette* m_palette;
+    BundleOpener* m_bundles;
+    CommandPalette* m_palette = nullptr; ///< Made when it is first asked for.
     QString m_wantedView;
     bool m_greeted = false;
 };

@@ -29,6 +29,7 @@ using operations::TensorStatistics;
 using widgets::Theme;
 
 constexpr int kSideWidth = 320;
+constexpr int kSideFrom = 1080; ///< A narrower page gives its width to the table.
 constexpr int kGreatestCallsShown = 8;
 
 } // namespace
@@ -196,6 +197,11 @@ void TensorsPage::showEvent(QShowEvent* event) {
         m_asked = true;
         read(0);
     }
+}
+
+void TensorsPage::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    m_side->setVisible(width() >= kSideFrom);
 }
 
 void TensorsPage::read(int call) {

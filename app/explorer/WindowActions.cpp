@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/explorer/WindowActions.h"
 
+#include "app/explorer/BundleOpener.h"
 #include "app/explorer/DocumentArea.h"
 #include "app/explorer/HierarchyPage.h"
 #include "app/explorer/JobsPanel.h"
@@ -45,9 +46,11 @@ private:
 
 void addFileAndEdit(MainWindow& window, QMenuBar& bar) {
     MenuFiller(window, bar, MainWindow::tr("&File"))
-        .add(MainWindow::tr("&Open a bundle…"), Qt::CTRL | Qt::Key_O, [&window] { window.chooseBundle(); })
+        .add(MainWindow::tr("&Open a bundle…"), Qt::CTRL | Qt::Key_O, [&window] { window.bundles()->chooseFolder(); })
+        .add(MainWindow::tr("Open a &bundle file…"), Qt::CTRL | Qt::ALT | Qt::Key_O,
+             [&window] { window.bundles()->chooseFile(); })
         .add(MainWindow::tr("&Connect to W&&B…"), Qt::CTRL | Qt::SHIFT | Qt::Key_O, [&window] { window.connectRemote(); })
-        .add(MainWindow::tr("Try the &sample"), Qt::CTRL | Qt::ALT | Qt::Key_S, [&window] { window.trySample(); })
+        .add(MainWindow::tr("Try the &sample"), Qt::CTRL | Qt::ALT | Qt::Key_S, [&window] { window.bundles()->trySample(); })
         .separate()
         .add(MainWindow::tr("Close &tab"), Qt::CTRL | Qt::Key_W, [&window] { window.documents()->closeCurrent(); })
         .add(MainWindow::tr("&Quit"), Qt::CTRL | Qt::Key_Q, [&window] { window.close(); });

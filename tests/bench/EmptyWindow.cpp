@@ -3,11 +3,18 @@
 #include <QApplication>
 #include <QMainWindow>
 #include <QTimer>
+#include <cstdio>
 
 /// The least that a window can cost: shows an empty one of the explorer's size and ends after its first paint.
 class EmptyWindow : public QMainWindow {
 protected:
-    void paintEvent(QPaintEvent*) override { QTimer::singleShot(0, qApp, &QCoreApplication::quit); }
+    void paintEvent(QPaintEvent*) override {
+        QTimer::singleShot(0, qApp, [] {
+            std::puts("first paint");
+            std::fflush(stdout);
+            QCoreApplication::quit();
+        });
+    }
 };
 
 int main(int argc, char** argv) {

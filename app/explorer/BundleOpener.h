@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+
+class QMimeData;
+class QWidget;
+
+namespace modulelens::explorer {
+
+class Session;
+
+/// The ways in which bundles get into the registry by hand: dialogs, the sample, drag and drop. Confined to its thread.
+class BundleOpener : public QObject {
+    Q_OBJECT
+
+public:
+    /// `window` is the parent of the dialogs and of this object.
+    BundleOpener(Session& session, QWidget* window);
+
+    void chooseFolder();
+    void chooseFile();
+    void trySample();
+    [[nodiscard]] static bool canImport(const QMimeData& data);
+    void import(const QMimeData& data);
+
+signals:
+    void failed(const QString& sentence);
+
+private:
+    Session& m_session;
+    QWidget* m_window;
+};
+
+} // namespace modulelens::explorer
