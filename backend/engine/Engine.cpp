@@ -22,6 +22,15 @@ namespace modulelens::engine {
 
 namespace {
 
+constexpr int kMostThreads = 4096;
+
+base::Result<void> checkThreads(const std::optional<int>& threads) {
+    if (threads && (*threads < 1 || *threads > kMostThreads)) {
+        return base::Error{base::ErrorCode::InvalidArgument, "the number of threads must be from 1 to 4096", ""};
+    }
+    return {};
+}
+
 // glibc gives large blocks back to the system when they are freed and faults them in again at the next run, which costs up
 // to a sixth of a run.
 void keepFreedMemory() {
@@ -59,6 +68,9 @@ struct Engine::Data {
         if (!program) {
             return program.error();
         }
+        if (auto checked = checkThreads(params.threads); !checked) {
+            return checked.error();
+        }
         const Interruption interruption(job.stop, params.timeoutMs);
         base::Result<T> result = torchGuarded(program.value()->name(), [&]() -> base::Result<T> {
             at::set_num_threads(params.threads.value_or(defaultThreads));
@@ -89,8 +101,8 @@ base::Result<protocol::InitializeResult> Engine::initialize(const protocol::Init
     if (!std::filesystem::is_directory(params.scratchFolder, ignored)) {
         return base::Error{base::ErrorCode::NotFound, "there is no scratch folder " + params.scratchFolder, ""};
     }
-    if (params.threads && (*params.threads < 1 || *params.threads > 4096)) {
-        return base::Error{base::ErrorCode::InvalidArgument, "the number of threads must be from 1 to 4096", ""};
+    if (auto checked = checkThreads(params.threads); !checked) {
+        return checked.error();
     }
     return torchGuarded("starting the engine", [&]() -> base::Result<protocol::InitializeResult> {
         keepFreedMemory();

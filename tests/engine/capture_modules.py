@@ -8,6 +8,7 @@ counts that as 0), bytes saved for backward by its saved tensor hooks, bytes of 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import sys
@@ -19,6 +20,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "backend" / "python
 import torch
 from modulelens import ModuleTracer
 from torch import nn
+from torch._higher_order_ops.map import map as map_rows
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
 
@@ -112,6 +116,45 @@ class SelfAttention(nn.Module):
         return self.attention(x, x, x, need_weights=False)[0]
 
 
+class NoGradRegion(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+        self.second = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            x = self.first(x)
+        return self.second(x)
+
+
+class AutocastRegion(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+        self.second = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            x = self.first(x)
+        return self.second(x.float())
+
+
+class Loop(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y * 2), (torch.tensor(0), x))[1]
+
+
+class Scan(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return scan(lambda carry, row: (carry + row, carry * row), torch.zeros(4), x)[1]
+
+
+class Map(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return map_rows(lambda row, other: row.exp() + other, x, torch.ones(4))
+
+
 def convolution() -> nn.Module:
     return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU())
 
@@ -144,6 +187,18 @@ def modules() -> dict[str, tuple[nn.Module, tuple[Any, ...], bool]]:
         "branch": (Branch().eval(), (torch.ones(2, 4),), False),
         "dictionary": (Dictionary().eval(), (torch.randn(3, 4), 2.0), False),
         "containers": (Containers().eval(), (torch.randn(2, 8),), False),
+        "no_grad_region": (NoGradRegion(), (torch.randn(3, 4),), True),
+        "autocast_region": (AutocastRegion().eval(), (torch.randn(3, 4),), False),
+        "under_autocast": (nn.Linear(8, 4).eval(), (torch.randn(3, 8),), False),
+        "under_inference": (nn.Linear(8, 4).eval(), (torch.randn(3, 8),), False),
+        "loop": (Loop().eval(), (torch.randn(3, 4),), False),
+        "scan": (Scan().eval(), (torch.randn(3, 4),), False),
+        "map": (Map().eval(), (torch.randn(3, 4),), False),
+        "in_place_layers": (
+            nn.Sequential(nn.Linear(8, 8), nn.ReLU(inplace=True), nn.Dropout(0.1, inplace=True)).train(),
+            (torch.randn(4, 8),),
+            True,
+        ),
         "chain": (Chain().eval(), (torch.randn(8, 8),), False),
         "bfloat16": (nn.Linear(8, 4).to(torch.bfloat16).eval(), (torch.randn(3, 8).to(torch.bfloat16),), False),
     }
@@ -181,6 +236,17 @@ def copied(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(argument.clone() if isinstance(argument, torch.Tensor) else argument for argument in arguments)
 
 
+# Modules of which PyTorch's own counters say nothing: the flop counter does not follow control flow, and counts an LSTM as 0.
+UNCOUNTED = {"branch", "long_short", "loop", "scan", "map"}
+UNSAVED = {"in_place", "branch", "loop", "scan", "map", "under_autocast"}
+
+
+def mode_of(name: str) -> contextlib.AbstractContextManager[Any]:
+    if name == "under_autocast":
+        return torch.autocast("cpu", dtype=torch.bfloat16)
+    return torch.inference_mode() if name == "under_inference" else contextlib.nullcontext()
+
+
 def main() -> None:
     folder = Path(sys.argv[1])
     shutil.rmtree(folder, ignore_errors=True)
@@ -193,6 +259,7 @@ def main() -> None:
         dynamic = name == "linear"
         with (
             torch.set_grad_enabled(grad),
+            mode_of(name),
             ModuleTracer(module, store=folder / name, model_name=name, select=[""], dynamic_batch=dynamic) as tracer,
         ):
             module(*arguments)
@@ -201,8 +268,8 @@ def main() -> None:
         if tracer.problems:
             print(name, tracer.problems, file=sys.stderr)
         expected[name] = {
-            "flops": None if name in ("branch", "long_short") else counted_flops(module, copied(arguments)),
-            "activation_bytes": None if name in ("in_place", "branch") else saved_bytes(module, copied(arguments)),
+            "flops": None if name in UNCOUNTED else counted_flops(module, copied(arguments)),
+            "activation_bytes": None if name in UNSAVED else saved_bytes(module, copied(arguments)),
             "parameter_bytes": sum(
                 storage.nbytes()
                 for storage in {p.data_ptr(): p.untyped_storage() for p in module.parameters()}.values()

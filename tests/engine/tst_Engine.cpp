@@ -181,6 +181,28 @@ private Q_SLOTS:
         QCOMPARE(result.error().code, ErrorCode::NotFound);
     }
 
+    void noThreads_isInvalidArgument() {
+        const CapturedModule module("linear");
+        auto params = module.callParams(load(module));
+        params.threads = 0;
+        QCOMPARE(m_engine.run(params, {}).error().code, ErrorCode::InvalidArgument);
+    }
+
+    void profiling_changesNothing_data() { moduleRows(); }
+    void profiling_changesNothing() {
+        const CapturedModule module(rowName());
+        const int handle = load(module);
+        protocol::ProfileParams params;
+        params.call = module.callParams(handle);
+        params.repetitions = 3;
+        const auto first = valueOf(m_engine.profile(params, {}));
+        const auto second = valueOf(m_engine.profile(params, {}));
+        QCOMPARE(second.flops, first.flops);
+        QCOMPARE(second.peakBytes, first.peakBytes);
+        QCOMPARE(second.activationBytes, first.activationBytes);
+        QVERIFY(valueOf(m_engine.validate(module.callParams(handle), {})).exact);
+    }
+
     void malformedCall_isCorrupt() {
         const CapturedModule module("linear");
         auto params = module.callParams(load(module));
