@@ -16,6 +16,7 @@ namespace {
 QFont faceOf(const QStringList& families, int pixels, QFont::Weight weight) {
     QFont font;
     font.setFamilies(families);
+    font.setStyleHint(QFont::SansSerif);
     font.setPixelSize(pixels);
     font.setWeight(weight);
     font.setHintingPreference(QFont::PreferNoHinting);

@@ -14,12 +14,16 @@ namespace {
 constexpr int kInset = 16;
 constexpr int kTitleHeight = 28;
 constexpr int kRowHeight = 22;
-constexpr int kNameWidth = 112;
 constexpr int kGroupGap = 17;
 }  // namespace
 
 KeyValueList::KeyValueList(QWidget* parent) : QWidget(parent) {
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+}
+
+void KeyValueList::setNameWidth(int pixels) {
+    m_nameWidth = pixels;
+    update();
 }
 
 void KeyValueList::setGroups(QList<Group> groups) {
@@ -62,9 +66,9 @@ void KeyValueList::paintEvent(QPaintEvent*) {
         drawText(painter, QRectF(kInset, y, width() - 2 * kInset, 20), group.title, uiFont(13, QFont::DemiBold), t.text);
         y += kTitleHeight;
         for (const Row& row : group.rows) {
-            drawText(painter, QRectF(kInset, y, kNameWidth - 8, 20), row.name, uiFont(12), t.text2);
+            drawText(painter, QRectF(kInset, y, m_nameWidth - 8, 20), row.name, uiFont(12), t.text2);
             const QFont font = row.monospace ? monoFont(12) : uiFont(12, QFont::Medium);
-            drawText(painter, QRectF(kInset + kNameWidth, y, width() - kNameWidth - 2 * kInset, 20), row.value, font,
+            drawText(painter, QRectF(kInset + m_nameWidth, y, width() - m_nameWidth - 2 * kInset, 20), row.value, font,
                      row.bad ? t.bad : t.text, Qt::AlignLeft, Qt::ElideMiddle);
             y += kRowHeight;
         }

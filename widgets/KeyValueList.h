@@ -24,6 +24,8 @@ public:
     };
 
     explicit KeyValueList(QWidget* parent = nullptr);
+    /// Width of the column of names; 112 by default.
+    void setNameWidth(int pixels);
     void setGroups(QList<Group> groups);
     /// Text of all rows, for copying and for screen readers.
     [[nodiscard]] QString asText() const;
@@ -36,6 +38,7 @@ protected:
 
 private:
     QList<Group> m_groups;
+    int m_nameWidth = 112;
 };
 
 /// A strip of 32 px with an icon and one sentence, where nothing is wrong. Confined to its thread.

@@ -28,9 +28,9 @@ QToolButton:hover { background: @hover; color: @text; }
 QToolButton:pressed, QToolButton:checked { background: @sel; }
 QToolButton:focus { border-color: @accent; }
 QToolButton::menu-indicator { image: none; }
-QToolButton[outlined="true"], QComboBox { background: @surface; color: @text; border: 1px solid @controlBorder; border-radius: 4px; padding: 0 8px; min-height: 26px; }
-QComboBox::drop-down { border: 0; width: 20px; }
-QComboBox:focus, QToolButton[outlined="true"]:focus { border-color: @accent; }
+QToolButton[outlined="true"] { background: @surface; color: @text; border: 1px solid @controlBorder; border-radius: 4px; padding: 0 8px; min-height: 26px; }
+QComboBox { border: 0; min-height: 0; }
+QToolButton[outlined="true"]:focus { border-color: @accent; }
 QComboBox QHeaderView::section:first { padding-left: 16px; }
 QStatusBar::item { border: 0; }
 QAbstractItemView { background: @surface; color: @text; border: 1px solid @line2; selection-background-color: @accentSoft; selection-color: @text; outline: 0; }

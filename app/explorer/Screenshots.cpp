@@ -11,6 +11,7 @@
 #include "app/explorer/TensorsPage.h"
 #include "app/explorer/ValidationPage.h"
 #include "models/QueryText.h"
+#include "models/TableCells.h"
 #include "widgets/QueryField.h"
 #include "widgets/ThemeController.h"
 
@@ -22,6 +23,7 @@
 #include <QTemporaryDir>
 #include <QTimer>
 
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 
@@ -205,9 +207,8 @@ bool Screenshots::savePages(MainWindow& window) {
     (void)waitUntil(
         [&] {
             const int row = m_session.jobs().runningRow();
-            return (row >= 0 &&
-                    m_session.jobs().index(row, models::JobModel::ResultColumn).data().toString().contains(QChar(0x00B7))) ||
-                   m_session.jobs().isIdle();
+            const QModelIndex result = m_session.jobs().index(std::max(0, row), models::JobModel::ResultColumn);
+            return (row >= 0 && result.data(models::ProgressRole).toDouble() > 0.2) || m_session.jobs().isIdle();
         },
         kRunningLimitMilliseconds);
     return save(window, QStringLiteral("jobs")) && waitForJob(running, QStringLiteral("Profiling again"));

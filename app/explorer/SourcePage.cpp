@@ -8,6 +8,7 @@
 #include "widgets/Fonts.h"
 #include "widgets/KeyValueList.h"
 
+#include <QEvent>
 #include <QHBoxLayout>
 #include <QPlainTextEdit>
 #include <QScrollArea>
@@ -20,7 +21,8 @@ namespace modulelens::explorer {
 
 namespace {
 
-constexpr int kSideWidth = 320;
+constexpr int kSideWidth = 400;
+constexpr int kNameWidth = 200;
 
 struct Argument {
     QString name;
@@ -116,15 +118,16 @@ SourcePage::SourcePage(Session& session, const models::VersionInfo& version, QWi
       m_arguments(new widgets::KeyValueList(this)),
       m_pages(new QStackedWidget(this)),
       m_source(new QPlainTextEdit(this)),
+      m_highlighter(new PythonHighlighter(m_source->document())),
       m_empty(new widgets::EmptyState(this)) {
     setProperty("surface", true);
     setAttribute(Qt::WA_StyledBackground);
+    m_arguments->setNameWidth(kNameWidth);
     m_source->setReadOnly(true);
     m_source->setFont(widgets::monoFont(12));
     m_source->setLineWrapMode(QPlainTextEdit::NoWrap);
     m_source->setAccessibleName(tr("Class source"));
     m_source->document()->setDocumentMargin(12);
-    new PythonHighlighter(m_source->document());
     m_pages->addWidget(m_empty);
     m_pages->addWidget(m_source);
     m_empty->show(widgets::Icon::Code, tr("Reading the source"), {});
@@ -155,6 +158,13 @@ void SourcePage::showEvent(QShowEvent* event) {
         m_asked = true;
         read();
     }
+}
+
+void SourcePage::changeEvent(QEvent* event) {
+    if (event->type() == QEvent::PaletteChange) {
+        m_highlighter->rehighlight();
+    }
+    QWidget::changeEvent(event);
 }
 
 void SourcePage::read() {

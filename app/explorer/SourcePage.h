@@ -18,6 +18,7 @@ class NoteRow;
 
 namespace modulelens::explorer {
 
+class PythonHighlighter;
 class Session;
 
 /// Constructor arguments and class source of a captured module. Shown, never run. Reads when it is shown first. Confined to
@@ -30,6 +31,7 @@ public:
 
 protected:
     void showEvent(QShowEvent* event) override;
+    void changeEvent(QEvent* event) override;
 
 private:
     void read();
@@ -41,6 +43,7 @@ private:
     widgets::KeyValueList* m_arguments;
     QStackedWidget* m_pages;
     QPlainTextEdit* m_source;
+    PythonHighlighter* m_highlighter;
     widgets::EmptyState* m_empty;
     bool m_asked = false;
 };
