@@ -162,7 +162,8 @@ void RegistryPanel::showSearch() {
     auto* scroll = findChild<QScrollArea*>(QStringLiteral("facetScroll"));
     scroll->setFixedHeight(std::min(m_facets->sizeHint().height() + 4, kGreatestFacetHeight));
     m_countRow->setVisible(search.hasAnswer() && !search.isEmptyRegistry());
-    const auto counted = [](qint64 count, const QString& one, const QString& many) {
+    // The type is named: a string builder would refer to texts that are gone.
+    const auto counted = [](qint64 count, const QString& one, const QString& many) -> QString {
         return models::formatCount(count) + (count == 1 ? one : many);
     };
     m_count->setText(counted(search.versionCount(), tr(" version"), tr(" versions")) + tr(" in ") +
