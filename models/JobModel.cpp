@@ -145,7 +145,7 @@ void JobModel::refresh() {
     if (sameRows) {
         m_jobs = std::move(now);
         if (!m_jobs.empty()) {
-            emit dataChanged(index(0, 0), index(rowCount() - 1, kColumns - 1));
+            emit dataChanged(index(0, 0), index(rowCount() - 1, ColumnCount - 1));
         }
     } else {
         beginResetModel();
@@ -259,7 +259,7 @@ int JobModel::rowCount(const QModelIndex& parent) const {
 }
 
 int JobModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(kColumns);
+    return parent.isValid() ? 0 : static_cast<int>(ColumnCount);
 }
 
 QString JobModel::resultText(const JobSnapshot& job) const {

@@ -27,7 +27,7 @@ class JobModel : public QAbstractTableModel {
     Q_OBJECT
 
 public:
-    enum Column { JobColumn, ModuleColumn, DeviceColumn, ResultColumn, TimeColumn, ActionColumn, kColumns };
+    enum Column { JobColumn, ModuleColumn, DeviceColumn, ResultColumn, TimeColumn, ActionColumn, ColumnCount };
     enum class State { Queued, Running, Done, Failed, Cancelled };
     /// What a click in the last column does.
     enum class Action { Cancel, Rerun, Log };

@@ -88,7 +88,7 @@ int LeafTableModel::rowCount(const QModelIndex& parent) const {
 }
 
 int LeafTableModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(kColumns);
+    return parent.isValid() ? 0 : static_cast<int>(ColumnCount);
 }
 
 QVariant LeafTableModel::data(const QModelIndex& index, int role) const {

@@ -27,7 +27,7 @@ public:
         AbsoluteColumn,
         RelativeColumn,
         MismatchedColumn,
-        kColumns
+        ColumnCount
     };
 
     explicit LeafTableModel(QObject* parent = nullptr);

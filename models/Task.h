@@ -76,10 +76,10 @@ public:
         const int generation = m_generation;
         m_pool.run(
             this, [work = std::move(work), stop]() mutable { return work(stop); },
-            [this, generation, done = std::move(done)](auto outcome) mutable {
+            [this, generation, done = std::move(done)](auto&& outcome) mutable {
                 if (generation == m_generation) {
                     finish();
-                    done(std::move(outcome));
+                    done(std::forward<decltype(outcome)>(outcome));
                 }
             });
     }

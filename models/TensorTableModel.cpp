@@ -123,7 +123,7 @@ int TensorTableModel::rowCount(const QModelIndex& parent) const {
 }
 
 int TensorTableModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(kColumns);
+    return parent.isValid() ? 0 : static_cast<int>(ColumnCount);
 }
 
 QString TensorTableModel::text(const TensorStatistics& tensor, int column) const {

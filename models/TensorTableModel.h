@@ -34,7 +34,7 @@ public:
         ZeroColumn,
         SpreadColumn,
         SpecialColumn,
-        kColumns
+        ColumnCount
     };
 
     explicit TensorTableModel(QObject* parent = nullptr);

@@ -29,7 +29,7 @@ void Banner::show(Kind kind, const QString& sentence, const QString& detail) {
     update();
 }
 
-QPushButton* Banner::addAction(const QString& text) {
+QPushButton* Banner::addButton(const QString& text) {
     auto* button = new QPushButton(text, this);
     m_actions->addWidget(button);
     return button;

@@ -23,7 +23,7 @@ public:
     [[nodiscard]] QString sentence() const { return m_sentence; }
     [[nodiscard]] QString detail() const { return m_detail; }
     /// Adds an action at the right end; owned by the banner.
-    QPushButton* addAction(const QString& text);
+    QPushButton* addButton(const QString& text);
 
     [[nodiscard]] QSize sizeHint() const override { return {400, 56}; }
 

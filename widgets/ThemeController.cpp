@@ -13,7 +13,11 @@ namespace modulelens::widgets {
 
 namespace {
 
-Theme::Mode g_mode = Theme::Mode::Light;
+/// Mode of the running controller.
+Theme::Mode& runningMode() {
+    static Theme::Mode mode = Theme::Mode::Light;
+    return mode;
+}
 
 Theme::Mode modeOf(const QPalette& palette) {
     constexpr int kMiddle = 128;
@@ -28,7 +32,7 @@ ThemeController::ThemeController(QObject* parent) : QObject(parent), m_systemMod
 }
 
 ThemeController::~ThemeController() {
-    g_mode = Theme::Mode::Light;
+    runningMode() = Theme::Mode::Light;
 }
 
 void ThemeController::setSetting(Setting setting) {
@@ -39,7 +43,7 @@ void ThemeController::setSetting(Setting setting) {
 }
 
 Theme::Mode ThemeController::currentMode() {
-    return g_mode;
+    return runningMode();
 }
 
 ThemeController::Setting ThemeController::settingFromName(QStringView name) {
@@ -75,7 +79,9 @@ bool ThemeController::eventFilter(QObject* watched, QEvent* event) {
 
 void ThemeController::apply() {
     const QScopedValueRollback applying(m_applying, true);
-    g_mode = m_setting == Setting::Light ? Theme::Mode::Light : m_setting == Setting::Dark ? Theme::Mode::Dark : m_systemMode;
+    runningMode() = m_setting == Setting::Light  ? Theme::Mode::Light
+                    : m_setting == Setting::Dark ? Theme::Mode::Dark
+                                                 : m_systemMode;
     const Theme& theme = Theme::current();
     QApplication::setFont(uiFont(12));
     QApplication::setPalette(theme.palette());

@@ -37,6 +37,10 @@ void BundleOpener::trySample() {
     }
 }
 
+void BundleOpener::connectRemote() {
+    emit failed(tr("Connecting to a W&B registry is not yet in this version. Bundles can be imported from disk."));
+}
+
 bool BundleOpener::canImport(const QMimeData& data) {
     return data.hasUrls();
 }

@@ -11,7 +11,8 @@ namespace modulelens::explorer {
 
 class Session;
 
-/// The ways in which bundles get into the registry by hand: dialogs, the sample, drag and drop. Confined to its thread.
+/// The ways in which bundles get into the registry by hand: dialogs, the sample, drag and drop,
+/// a remote registry. Confined to its thread.
 class BundleOpener : public QObject {
     Q_OBJECT
 
@@ -22,6 +23,7 @@ public:
     void chooseFolder();
     void chooseFile();
     void trySample();
+    void connectRemote();
     [[nodiscard]] static bool canImport(const QMimeData& data);
     void import(const QMimeData& data);
 

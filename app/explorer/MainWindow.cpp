@@ -87,7 +87,7 @@ void MainWindow::buildLayout() {
     m_centre->addWidget(m_choose);
     m_centre->addWidget(m_documents);
     m_banner->hide();
-    connect(m_banner->addAction(tr("Dismiss")), &QPushButton::clicked, m_banner, &QWidget::hide);
+    connect(m_banner->addButton(tr("Dismiss")), &QPushButton::clicked, m_banner, &QWidget::hide);
     auto* middle = new QWidget(this);
     auto* layout = new QVBoxLayout(middle);
     layout->setContentsMargins(0, 0, 0, 0);
@@ -107,7 +107,7 @@ void MainWindow::connectParts() {
     connect(registryPanel(), &RegistryPanel::versionActivated, this, &MainWindow::openVersion);
     connect(registryPanel(), &RegistryPanel::importRequested, m_bundles, &BundleOpener::chooseFolder);
     connect(m_welcome, &WelcomePage::openRequested, m_bundles, &BundleOpener::chooseFolder);
-    connect(m_welcome, &WelcomePage::connectRequested, this, &MainWindow::connectRemote);
+    connect(m_welcome, &WelcomePage::connectRequested, m_bundles, &BundleOpener::connectRemote);
     connect(m_welcome, &WelcomePage::sampleRequested, m_bundles, &BundleOpener::trySample);
     connect(m_choose, &widgets::EmptyState::linkActivated, m_dock, &RegistryDock::focusQuery);
     connect(m_documents, &DocumentArea::currentChanged, this, [this] {
@@ -153,6 +153,12 @@ void MainWindow::openAddress(const QString& addressOrId, const QString& view) {
         m_session.resolve(addressOrId);
     } else {
         connect(&m_session, &Session::opened, this, [this, addressOrId] { m_session.resolve(addressOrId); });
+    }
+}
+
+void MainWindow::restoreSession() {
+    if (!m_settings.lastVersion.isEmpty()) {
+        connect(&m_session, &Session::opened, this, [this] { m_session.resolveIfThere(m_settings.lastVersion); });
     }
 }
 
@@ -205,10 +211,6 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
 void MainWindow::dropEvent(QDropEvent* event) {
     m_bundles->import(*event->mimeData());
     event->acceptProposedAction();
-}
-
-void MainWindow::connectRemote() {
-    showError(tr("Connecting to a W&B registry is not yet in this version. Bundles can be imported from disk."));
 }
 
 void MainWindow::showPalette() {

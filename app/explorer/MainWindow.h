@@ -49,9 +49,10 @@ public:
     VersionPage* openVersion(const models::VersionInfo& version);
     /// Opens a version by address or id once the registry is open; `view` names its page.
     void openAddress(const QString& addressOrId, const QString& view);
+    /// Opens the version that was open last, once the registry is open and if it is still there.
+    void restoreSession();
 
 public slots:
-    void connectRemote();
     void showPalette();
     void switchTheme();
     void resetLayout();

@@ -154,7 +154,11 @@ bool Screenshots::savePages(MainWindow& window) {
     if (!waitUntil([this] { return m_session.search().hasAnswer(); })) {
         return fail(QStringLiteral("The registry %1 could not be read.").arg(m_session.registryName()));
     }
-    const models::VersionInfo version = chooseVersion(*m_session.registry());
+    models::VersionInfo version;
+    m_session.pool().run(
+        &window, [registry = m_session.registry()] { return chooseVersion(*registry); },
+        [&version](const base::Result<models::VersionInfo>& outcome) { version = outcome ? *outcome : models::VersionInfo(); });
+    settle(m_session);
     if (version.id.isEmpty()) {
         return fail(QStringLiteral("The registry %1 holds no version of a whole model.").arg(m_session.registryName()));
     }

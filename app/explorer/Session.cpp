@@ -197,6 +197,16 @@ void Session::resolve(const QString& addressOrId) {
         });
 }
 
+void Session::resolveIfThere(const QString& id) {
+    m_pool.run(
+        this, [registry = m_registry, text = id.toStdString()] { return registry->resolve(text); },
+        [this](const base::Result<registry::VersionSummary>& outcome) {
+            if (outcome) {
+                emit versionResolved(models::versionInfoOf(*outcome));
+            }
+        });
+}
+
 void Session::askWorker() {
     if (m_askedWorker || !m_operations) {
         return;

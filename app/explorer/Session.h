@@ -56,6 +56,8 @@ public:
     void editLabel(const models::VersionInfo& version, Label label, const QString& text);
     /// Finds a version by address or id; versionResolved() or failed() follows.
     void resolve(const QString& addressOrId);
+    /// The same for a version that may be gone by now: nothing follows when it is.
+    void resolveIfThere(const QString& id);
     /// Starts the worker, if it is not running, to learn its devices; workerChanged() follows.
     void askWorker();
 

@@ -6,10 +6,6 @@
 
 namespace modulelens::explorer {
 
-namespace {
-constexpr int kGreatestFlameHeight = 4000;
-}
-
 Settings Settings::load(QSettings& store) {
     Settings settings;
     if (store.value(QStringLiteral("version")).toInt() != kVersion) {
@@ -21,15 +17,6 @@ Settings Settings::load(QSettings& store) {
     if (theme == QStringLiteral("light") || theme == QStringLiteral("dark")) {
         settings.theme = theme;
     }
-    const QString metric = store.value(QStringLiteral("metric")).toString();
-    if (!metric.isEmpty()) {
-        settings.metric = metric;
-    }
-    bool isNumber = false;
-    const int height = store.value(QStringLiteral("flameHeight")).toInt(&isNumber);
-    if (isNumber && height > 0 && height < kGreatestFlameHeight) {
-        settings.flameHeight = height;
-    }
     settings.jobsOpen = store.value(QStringLiteral("jobsOpen")).toBool();
     settings.lastVersion = store.value(QStringLiteral("lastVersion")).toString();
     return settings;
@@ -40,8 +27,6 @@ void Settings::save(QSettings& store) const {
     store.setValue(QStringLiteral("geometry"), geometry);
     store.setValue(QStringLiteral("windowState"), windowState);
     store.setValue(QStringLiteral("theme"), theme);
-    store.setValue(QStringLiteral("metric"), metric);
-    store.setValue(QStringLiteral("flameHeight"), flameHeight);
     store.setValue(QStringLiteral("jobsOpen"), jobsOpen);
     store.setValue(QStringLiteral("lastVersion"), lastVersion);
 }
@@ -49,7 +34,6 @@ void Settings::save(QSettings& store) const {
 void Settings::resetLayout() {
     geometry.clear();
     windowState.clear();
-    flameHeight = 0;
     jobsOpen = false;
 }
 

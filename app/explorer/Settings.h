@@ -17,8 +17,6 @@ struct Settings {
     QByteArray geometry;
     QByteArray windowState;
     QString theme = QStringLiteral("system");
-    QString metric = QStringLiteral("latency");
-    int flameHeight = 0;               ///< 0: as the page likes.
     bool jobsOpen = false;
     QString lastVersion;               ///< Id of the version that was open last.
 

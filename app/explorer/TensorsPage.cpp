@@ -69,12 +69,13 @@ protected:
         const double left = 52;
         const double specials = 72;
         const double right = width() - 16 - specials;
-        const double decades = std::max(1.0, std::ceil(std::log10(static_cast<double>(highest) + 1)));
+        const int decades = std::max(1, static_cast<int>(std::ceil(std::log10(static_cast<double>(highest) + 1))));
         const auto heightOf = [&](std::int64_t count) {
             return count <= 0 ? 0 : std::max(1.0, std::log10(static_cast<double>(count) + 1) / decades * (bottom - top));
         };
-        for (int decade = 0; decade <= static_cast<int>(decades); decade += decades > 4 ? 2 : 1) {
-            const double y = bottom - decade / decades * (bottom - top);
+        const int step = decades > 4 ? 2 : 1;
+        for (int decade = 0; decade <= decades; decade += step) {
+            const double y = bottom - static_cast<double>(decade) / decades * (bottom - top);
             painter.fillRect(QRectF(left, y, width() - 16 - left, 1), t.grid);
             widgets::drawText(
                 painter, QRectF(0, y - 8, left - 8, 16),
@@ -211,7 +212,7 @@ void TensorsPage::read(int call) {
     m_task.run(
         [operations = m_session.operations(), id = m_version.id.toStdString(), call](std::stop_token stop) {
             operations::OperationContext context;
-            context.stop = stop;
+            context.stop = std::move(stop);
             return operations->tensorStatistics(id, call, context);
         },
         [this](base::Result<std::vector<TensorStatistics>> outcome) {

@@ -171,7 +171,7 @@ void VersionPage::readProfile() {
             }
             return LoadedProfile{std::move(*known), false};
         },
-        [this](base::Result<LoadedProfile> outcome) {
+        [this](const base::Result<LoadedProfile>& outcome) {
             if (!outcome) {
                 m_banner->show(widgets::Banner::Kind::Bad, tr("The hierarchy could not be read"),
                                QString::fromStdString(operations::errorSentence(outcome.error())));

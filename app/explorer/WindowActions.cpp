@@ -49,7 +49,8 @@ void addFileAndEdit(MainWindow& window, QMenuBar& bar) {
         .add(MainWindow::tr("&Open a bundle…"), Qt::CTRL | Qt::Key_O, [&window] { window.bundles()->chooseFolder(); })
         .add(MainWindow::tr("Open a &bundle file…"), Qt::CTRL | Qt::ALT | Qt::Key_O,
              [&window] { window.bundles()->chooseFile(); })
-        .add(MainWindow::tr("&Connect to W&&B…"), Qt::CTRL | Qt::SHIFT | Qt::Key_O, [&window] { window.connectRemote(); })
+        .add(MainWindow::tr("&Connect to W&&B…"), Qt::CTRL | Qt::SHIFT | Qt::Key_O,
+             [&window] { window.bundles()->connectRemote(); })
         .add(MainWindow::tr("Try the &sample"), Qt::CTRL | Qt::ALT | Qt::Key_S, [&window] { window.bundles()->trySample(); })
         .separate()
         .add(MainWindow::tr("Close &tab"), Qt::CTRL | Qt::Key_W, [&window] { window.documents()->closeCurrent(); })

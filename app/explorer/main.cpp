@@ -67,6 +67,8 @@ int runWindow(const explorer::CommandLine& line, const QElapsedTimer& clock) {
         session.openFolder(folder);
         if (!line.version.isEmpty()) {
             window.openAddress(line.version, line.view);
+        } else {
+            window.restoreSession();
         }
     });
     window.show();

@@ -22,8 +22,6 @@ private slots:
         settings.geometry = QByteArray("\x01\x00geometry", 10);
         settings.windowState = "state";
         settings.theme = QStringLiteral("dark");
-        settings.metric = QStringLiteral("flops");
-        settings.flameHeight = 240;
         settings.jobsOpen = true;
         settings.lastVersion = QStringLiteral("17");
         settings.save(store);
@@ -33,8 +31,6 @@ private slots:
         QCOMPARE(loaded.geometry, settings.geometry);
         QCOMPARE(loaded.windowState, settings.windowState);
         QCOMPARE(loaded.theme, settings.theme);
-        QCOMPARE(loaded.metric, settings.metric);
-        QCOMPARE(loaded.flameHeight, settings.flameHeight);
         QCOMPARE(loaded.jobsOpen, settings.jobsOpen);
         QCOMPARE(loaded.lastVersion, settings.lastVersion);
     }
@@ -44,12 +40,10 @@ private slots:
         QSettings store(folder.filePath(QStringLiteral("settings.ini")), QSettings::IniFormat);
         store.setValue(QStringLiteral("version"), Settings::kVersion);
         store.setValue(QStringLiteral("theme"), QStringLiteral("beige"));
-        store.setValue(QStringLiteral("flameHeight"), QStringLiteral("tall"));
+        store.setValue(QStringLiteral("jobsOpen"), QStringLiteral("perhaps"));
+        store.setValue(QStringLiteral("geometry"), QStringLiteral("garbage"));
         const Settings loaded = Settings::load(store);
         QCOMPARE(loaded.theme, QStringLiteral("system"));
-        QCOMPARE(loaded.flameHeight, 0);
-        store.setValue(QStringLiteral("flameHeight"), -5);
-        QCOMPARE(Settings::load(store).flameHeight, 0);
     }
 
     void otherVersion_isIgnored() {

@@ -6,6 +6,7 @@
 #include "app/explorer/VersionPage.h"
 #include "tests/explorer/WindowFixture.h"
 #include "tests/support/TestMain.h"
+#include "widgets/Banner.h"
 #include "widgets/QueryField.h"
 #include "widgets/RegistryTree.h"
 
@@ -139,6 +140,23 @@ private slots:
         QCOMPARE(documents->current()->version().module, QStringLiteral("activation"));
         documents->closeCurrent();
         QCOMPARE(documents->count(), 1);
+    }
+
+    void lastVersion_isOpenedAgainAndAMissingOneIsNot() {
+        test::WindowFixture fixture;
+        QVERIFY(fixture.openGolden());
+        QVERIFY(fixture.openVersion(QStringLiteral("linear")) != nullptr);
+        Settings kept = fixture.window.settings();
+        MainWindow again(fixture.session, fixture.theme, kept);
+        again.restoreSession();
+        kept.lastVersion = QStringLiteral("gone");
+        MainWindow without(fixture.session, fixture.theme, kept);
+        without.restoreSession();
+        emit fixture.session.opened();
+        QTRY_VERIFY(again.documents()->current() != nullptr);
+        QCOMPARE(again.documents()->current()->version().module, QStringLiteral("linear"));
+        QTRY_VERIFY(fixture.session.pool().isIdle());
+        QVERIFY(!without.banner()->isVisible());
     }
 
     void layout_isKeptAndReset() {

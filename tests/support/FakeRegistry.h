@@ -90,6 +90,7 @@ public:
             }
         }
         std::vector<registry::FacetValue> values;
+        values.reserve(counts.size());
         for (const auto& [value, count] : counts) {
             values.push_back({value, count});
         }
