@@ -14,7 +14,6 @@
 #include <QListWidget>
 #include <QPainter>
 #include <QStyledItemDelegate>
-#include <QVBoxLayout>
 
 #include <algorithm>
 
@@ -26,6 +25,7 @@ using widgets::Theme;
 
 constexpr int kWidth = 680;
 constexpr int kRowHeight = 32;
+constexpr int kInputHeight = 40;
 constexpr int kGreatestRows = 12;
 constexpr int kIndexRole = Qt::UserRole;      ///< Index of the command or version.
 constexpr int kIsVersionRole = Qt::UserRole + 1;
@@ -65,18 +65,11 @@ CommandPalette::CommandPalette(Session& session, QWidget* window)
     m_edit->setFont(widgets::uiFont(15));
     m_edit->setPlaceholderText(tr("A command, a module or a version"));
     m_edit->setAccessibleName(m_edit->placeholderText());
-    m_edit->setFixedHeight(40);
-    m_edit->setTextMargins(30, 0, 0, 0);
     m_edit->installEventFilter(this);
     m_list->setItemDelegate(new PaletteDelegate(m_list));
     m_list->setFocusPolicy(Qt::NoFocus);
     m_list->setFrameShape(QFrame::NoFrame);
     m_list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    auto* layout = new QVBoxLayout(this);
-    layout->setContentsMargins(6, 4, 6, 8);
-    layout->setSpacing(4);
-    layout->addWidget(m_edit);
-    layout->addWidget(m_list);
     connect(m_edit, &QLineEdit::textChanged, this, &CommandPalette::filter);
     connect(m_list, &QListWidget::itemClicked, this, &CommandPalette::activate);
     hide();
@@ -136,7 +129,9 @@ void CommandPalette::showMatches(const QString& text, const QList<models::Versio
     m_list->setCurrentRow(0);
     const int rows = std::clamp(m_list->count(), 1, kGreatestRows);
     const int wide = std::min(kWidth, parentWidget()->width() - 32);
-    setGeometry((parentWidget()->width() - wide) / 2 + 40, 4, wide, 56 + rows * kRowHeight);
+    setGeometry((parentWidget()->width() - wide) / 2 + 40, 4, wide, kInputHeight + 8 + rows * kRowHeight);
+    m_edit->setGeometry(44, 3, wide - 60, kInputHeight - 6);
+    m_list->setGeometry(1, kInputHeight + 2, wide - 2, rows * kRowHeight);
 }
 
 void CommandPalette::activate(const QListWidgetItem* item) {
@@ -195,8 +190,8 @@ void CommandPalette::paintEvent(QPaintEvent*) {
     painter.setPen(t.line2);
     painter.setBrush(t.surface);
     painter.drawRoundedRect(QRectF(rect()).adjusted(.5, .5, -.5, -.5), 6, 6);
-    painter.fillRect(1, 46, width() - 2, 2, t.accent);
-    widgets::paintIcon(painter, QRectF(16, 16, 16, 16), widgets::Icon::Search, t.text2);
+    painter.fillRect(1, kInputHeight, width() - 2, 2, t.accent);
+    widgets::paintIcon(painter, QRectF(16, 12, 16, 16), widgets::Icon::Search, t.text2);
 }
 
 } // namespace modulelens::explorer

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/explorer/Screenshots.h"
 
+#include "app/explorer/CommandPalette.h"
 #include "app/explorer/DocumentArea.h"
 #include "app/explorer/HierarchyPage.h"
 #include "app/explorer/JobsPanel.h"
@@ -12,6 +13,7 @@
 #include "app/explorer/ValidationPage.h"
 #include "models/QueryText.h"
 #include "models/TableCells.h"
+#include "widgets/FindField.h"
 #include "widgets/QueryField.h"
 #include "widgets/ThemeController.h"
 
@@ -19,6 +21,7 @@
 #include <QDir>
 #include <QElapsedTimer>
 #include <QEventLoop>
+#include <QLineEdit>
 #include <QPixmap>
 #include <QTemporaryDir>
 #include <QTimer>
@@ -205,6 +208,19 @@ bool Screenshots::savePages(MainWindow& window) {
         return false;
     }
     page->showView(VersionPage::View::Hierarchy);
+    hierarchy->findField()->setText(QStringLiteral("attention"));
+    if (!save(window, QStringLiteral("hierarchy-search"))) {
+        return false;
+    }
+    hierarchy->findField()->clear();
+    window.showPalette();
+    auto* palette = window.findChild<CommandPalette*>();
+    palette->findChild<QLineEdit*>()->setText(QStringLiteral("val"));
+    settle(m_session);
+    if (!save(window, QStringLiteral("palette"))) {
+        return false;
+    }
+    palette->hide();
     window.jobsPanel()->setOpen(true);
     const int running = m_session.profile(version);
     // A job that is over before it was seen running gives a picture all the same.
