@@ -232,14 +232,14 @@ class SelfTest:
             self.report(plant.what, caught, f"got {problems[:5]}")
 
     def run_transitive(self) -> None:
-        hidden = self.copy / "backend/protocol/Planted.h"
-        reader = self.copy / "models/Planted.h"
+        hidden = self.copy / "backend/capture/Planted.h"
+        reader = self.copy / "widgets/Planted.h"
         hidden.write_text(_HEADER + "#include <nlohmann/json.hpp>\n")
-        reader.write_text(_HEADER + '#include "backend/protocol/Planted.h"\n')
+        reader.write_text(_HEADER + '#include "backend/capture/Planted.h"\n')
         problems = include_arrows.check(self.project())
         hidden.unlink()
         reader.unlink()
-        expected = 'models/Planted.h: through "backend/protocol/Planted.h" it sees <nlohmann/json.hpp>'
+        expected = 'widgets/Planted.h: through "backend/capture/Planted.h" it sees <nlohmann/json.hpp>'
         self.report(
             "header that shows a library to a layer without it", any(expected in p for p in problems), str(problems[:5])
         )
