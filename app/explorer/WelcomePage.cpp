@@ -88,7 +88,7 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent) {
     layout->addSpacing(24);
     layout->addWidget(new Words(Icon::Info, 0, tr("Or capture one from your own run"), 13, {}, column));
     layout->addWidget(new widgets::CodeBlock(
-        {QStringLiteral("$ pip install modulelens"), QString(), QStringLiteral("from modulelens import ModuleTracer"),
+        {QStringLiteral("$ pip install ./backend/python"), QString(), QStringLiteral("from modulelens import ModuleTracer"),
          QStringLiteral("with ModuleTracer(model, store=\"captures\", model_name=\"my_model\"):"),
          QStringLiteral("    model(batch)")},
         column));

@@ -61,8 +61,7 @@ std::string durationText(std::int64_t nanoseconds) {
 }
 
 std::string bytesText(std::int64_t bytes) {
-    static constexpr std::array<Unit, 5> kUnits = {
-        {{1, "B"}, {1024, "KiB"}, {1048576, "MiB"}, {1073741824, "GiB"}, {1099511627776, "TiB"}}};
+    static constexpr std::array<Unit, 5> kUnits = {{{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}, {1e12, "TB"}}};
     return inUnits(bytes, kUnits);
 }
 

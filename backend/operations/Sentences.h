@@ -12,7 +12,7 @@ namespace modulelens::operations {
 
 /// "Bit-exact: 3 of 3 outputs.", "Within tolerance: ...", "Differs: 1 of 3 outputs, ...", "No program: ...".
 [[nodiscard]] std::string verdictSentence(const ValidationReport& report);
-/// "1.24 ms, 12.3 MFLOPs, peak 3.1 MiB."
+/// "1.24 ms, 12.3 MFLOPs, peak 3.1 MB."
 [[nodiscard]] std::string profileSentence(const ProfileReport& report);
 /// "Runs again from its program: 3 outputs in 1.24 ms."
 [[nodiscard]] std::string rebuildSentence(const RebuildReport& report);
@@ -21,7 +21,7 @@ namespace modulelens::operations {
 
 /// "1.24 ms": three significant digits, units ns, us, ms, s.
 [[nodiscard]] std::string durationText(std::int64_t nanoseconds);
-/// "1.24 MiB": powers of 1024.
+/// "1.24 MB": powers of 1000, as in the window.
 [[nodiscard]] std::string bytesText(std::int64_t bytes);
 /// "1.24 GFLOPs": powers of 1000.
 [[nodiscard]] std::string flopsText(std::int64_t flops);
