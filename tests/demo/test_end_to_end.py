@@ -65,19 +65,23 @@ def live() -> dict[str, tuple[Any, Any]]:
     return {name: (model, step) for name, model, step in bench_demo.first_captures()}
 
 
+def called_modules(model: Any, step: Any) -> set[str]:
+    called: set[str] = set()
+
+    def noting(path: str) -> Any:
+        return lambda *_: called.add(path)
+
+    hooks = [module.register_forward_hook(noting(path)) for path, module in model.named_modules()]
+    step()
+    for hook in hooks:
+        hook.remove()
+    return called
+
+
 def test_everyModule_isCaptured_withAProgram(registry: Path, live: dict[str, tuple[Any, Any]]) -> None:
     for name in MODELS:
         versions = versions_of(registry, f"model:{name}")
-        called: set[str] = set()
-        model, step = live[name]
-        hooks = [
-            module.register_forward_hook(lambda *_, path=path: called.add(path))
-            for path, module in model.named_modules()
-        ]
-        step()
-        for hook in hooks:
-            hook.remove()
-        assert {version["module"] for version in versions} == called
+        assert {version["module"] for version in versions} == called_modules(*live[name])
         assert all(version["program"] for version in versions)
         assert {version["version"] for version in versions if version["module"] == ""} >= {0, 1}
     assert len({version["module"] for version in versions_of(registry, "model:minilm-l6")}) >= FEWEST_MINILM_MODULES
