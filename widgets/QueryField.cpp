@@ -34,13 +34,17 @@ Chip chipOf(const QString& term) {
 
 } // namespace
 
-QueryField::QueryField(QWidget* parent) : QFrame(parent), m_edit(new QLineEdit(this)), m_pause(new QTimer(this)) {
+QueryField::QueryField(QWidget* parent)
+    : QFrame(parent), m_edit(new QLineEdit(this)), m_pause(new QTimer(this)), m_completions(new QStringListModel(this)) {
     setAccessibleName(tr("Registry query"));
     m_edit->setProperty("bare", true);
     m_edit->setAccessibleName(tr("Search the registry"));
     m_edit->setPlaceholderText(tr("Search, or model: tag: latency<2ms"));
     m_edit->installEventFilter(this);
     setFocusProxy(m_edit);
+    auto* completer = new QCompleter(m_completions, m_edit);
+    completer->setCaseSensitivity(Qt::CaseInsensitive);
+    m_edit->setCompleter(completer);
     m_pause->setSingleShot(true);
     m_pause->setInterval(kPauseMilliseconds);
     connect(m_pause, &QTimer::timeout, this, &QueryField::announce);
@@ -80,10 +84,10 @@ void QueryField::setError(const QString& text, int position) {
 }
 
 void QueryField::setCompletions(const QStringList& words) {
-    auto* completer = new QCompleter(words, m_edit);
-    completer->setCaseSensitivity(Qt::CaseInsensitive);
-    delete m_edit->completer();
-    m_edit->setCompleter(completer);
+    // The completer itself stays: its list may be open, and taking that away takes the focus out of the text.
+    if (words != m_completions->stringList()) {
+        m_completions->setStringList(words);
+    }
 }
 
 void QueryField::takeFinishedTerms() {
@@ -225,6 +229,10 @@ bool QueryField::eventFilter(QObject* watched, QEvent* event) {
             m_edit->setText(m_terms.takeLast());
             arrange();
             m_pause->start();
+            return true;
+        }
+        if (key->key() == Qt::Key_Down) {
+            emit resultsRequested();
             return true;
         }
         if (key->key() == Qt::Key_Escape && !query().isEmpty()) {

@@ -7,6 +7,7 @@
 
 class QLabel;
 class QLineEdit;
+class QStringListModel;
 class QTimer;
 
 namespace modulelens::widgets {
@@ -34,6 +35,8 @@ public:
 
 signals:
     void queryChanged(const QString& query);
+    /// Down was pressed below the text: whoever holds the answer takes the focus.
+    void resultsRequested();
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -56,6 +59,7 @@ private:
     QStringList m_terms;
     QLineEdit* m_edit;
     QTimer* m_pause;
+    QStringListModel* m_completions;
     QString m_error;
     int m_errorPosition = -1;
 };

@@ -94,6 +94,7 @@ RegistryPanel::RegistryPanel(Session& session, QWidget* parent)
     connect(m_connection, &widgets::SegmentedControl::currentChanged, m_pages, &QStackedWidget::setCurrentIndex);
     connect(m_query, &widgets::QueryField::queryChanged, this,
             [this](const QString& text) { m_session.search().setQuery(text); });
+    connect(m_query, &widgets::QueryField::resultsRequested, this, &RegistryPanel::focusFirstResult);
     connect(m_facets, &widgets::FacetList::toggled, this, [this](const QString& field, const QString& value) {
         m_query->setQuery(models::queryWithTermToggled(m_query->query(), models::queryTerm(field, value)));
         m_session.search().setQuery(m_query->query());
@@ -105,6 +106,9 @@ RegistryPanel::RegistryPanel(Session& session, QWidget* parent)
     connect(m_tree, &widgets::RegistryTree::moreActivated, &m_session.search().tree(), &RegistryTreeModel::loadMore);
     connect(&m_session.search().tree(), &RegistryTreeModel::childrenLoaded, this, &RegistryPanel::openFirstRows);
     connect(m_empty, &widgets::EmptyState::linkActivated, this, &RegistryPanel::importRequested);
+    setTabOrder(m_connection, m_query->edit());
+    setTabOrder(m_query->edit(), m_facets);
+    setTabOrder(m_facets, m_tree);
     showSearch();
 }
 
@@ -227,6 +231,19 @@ void RegistryPanel::showVersion(const models::VersionInfo& version) {
         }
     }
     openFirstRows();
+}
+
+void RegistryPanel::focusFirstResult() {
+    const RegistryTreeModel& model = m_session.search().tree();
+    QModelIndex index = model.index(0, 0);
+    // The first version when it is in sight, else the row that it is below.
+    while (m_tree->isExpanded(index) && model.rowCount(index) > 0) {
+        index = model.index(0, 0, index);
+    }
+    if (index.isValid() && m_results->currentWidget() == m_tree) {
+        m_tree->setCurrentIndex(index);
+        m_tree->setFocus(Qt::ShortcutFocusReason);
+    }
 }
 
 void RegistryPanel::focusQuery() {

@@ -6,7 +6,6 @@
 
 #include <QWidget>
 
-class QComboBox;
 class QLabel;
 class QStackedWidget;
 
@@ -42,6 +41,7 @@ signals:
 private:
     void showSearch();
     void openFirstRows();
+    void focusFirstResult();
     [[nodiscard]] QWidget* makeHeader();
     [[nodiscard]] QWidget* makeLocalPage();
 

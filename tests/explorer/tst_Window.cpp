@@ -63,6 +63,28 @@ private slots:
         QCOMPARE(fixture.window.documents()->current()->version().address(), QStringLiteral("golden::linear@v0"));
     }
 
+    void query_keepsTheFocusWhileItAnswersAndDownLeadsToTheFirstVersion() {
+        test::WindowFixture fixture;
+        QVERIFY(fixture.openGolden());
+        RegistryPanel* panel = fixture.window.registryPanel();
+        QLineEdit* edit = panel->queryField()->edit();
+        edit->setFocus();
+        fixture.window.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&fixture.window));
+        QTest::keyClicks(edit, QStringLiteral("mo"));
+        QTRY_COMPARE(fixture.session.search().query(), QStringLiteral("mo"));
+        QTRY_VERIFY(fixture.session.pool().isIdle());
+        QTest::keyClicks(edit, QStringLiteral("dule:linear"));
+        QTRY_COMPARE(fixture.session.search().query(), QStringLiteral("module:linear"));
+        QTRY_VERIFY(fixture.session.pool().isIdle() && firstVersion(*panel->tree()->model()).isValid());
+        QTRY_VERIFY(edit->hasFocus());
+        QTest::keyClick(edit, Qt::Key_Down);
+        QVERIFY(panel->tree()->hasFocus());
+        QTest::keyClick(panel->tree(), Qt::Key_Return);
+        QVERIFY(fixture.window.documents()->current() != nullptr);
+        QCOMPARE(fixture.window.documents()->current()->version().address(), QStringLiteral("golden::linear@v0"));
+    }
+
     void termInTheQuery_becomesAChipAndCanBeTakenBack() {
         test::WindowFixture fixture;
         QVERIFY(fixture.openGolden());
