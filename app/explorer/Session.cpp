@@ -7,9 +7,13 @@
 
 #include <QDir>
 
+#include <chrono>
+
 namespace modulelens::explorer {
 
 namespace {
+
+constexpr std::chrono::seconds kLongestStart{60};   ///< Of a worker, until it has said what it is.
 
 QString sentence(const base::Error& error) {
     return QString::fromStdString(operations::errorSentence(error));
@@ -29,7 +33,10 @@ Session::Session(std::vector<std::string> workerCommand, int threads, QObject* p
       m_search(m_pool),
       m_workerText(tr("No worker running")) {}
 
-Session::~Session() = default;
+Session::~Session() {
+    // The pool waits for what runs; a worker that hangs must not keep the window from ending.
+    m_stop.request_stop();
+}
 
 void Session::openFolder(const std::filesystem::path& folder) {
     m_registryName = withTilde(QString::fromStdString(folder.string()));
@@ -61,7 +68,7 @@ void Session::adopt(std::shared_ptr<registry::Registry> registry) {
 
 void Session::importInbox() {
     m_pool.run(
-        this, [local = m_local] { return local->importInbox({}, {}); },
+        this, [local = m_local, stop = m_stop.get_token()] { return local->importInbox(stop, {}); },
         [this](const base::Result<registry::ImportReport>& outcome) {
             if (!outcome) {
                 emit failed(sentence(outcome.error()));
@@ -214,8 +221,11 @@ void Session::askWorker() {
     m_askedWorker = true;
     m_workerText = tr("Starting the worker");
     emit workerChanged();
+    operations::OperationContext context;
+    context.stop = m_stop.get_token();
+    context.timeout = kLongestStart;
     m_pool.run(
-        this, [operations = m_operations] { return operations->workerInfo({}); },
+        this, [operations = m_operations, context] { return operations->workerInfo(context); },
         [this](const base::Result<protocol::InitializeResult>& outcome) {
             if (!outcome) {
                 m_askedWorker = false;

@@ -79,6 +79,7 @@ private:
     void importInbox();
     [[nodiscard]] operations::RunSettings runSettings() const;
 
+    std::stop_source m_stop;   ///< Of background work that is no job.
     models::TaskPool m_pool;
     std::vector<std::string> m_workerCommand;
     std::shared_ptr<registry::Registry> m_registry;

@@ -112,6 +112,20 @@ private slots:
         QVERIFY(page->tensors()->model().tensorCount() >= 2);
     }
 
+    void workerThatNeverGetsReady_doesNotKeepTheWindowFromEnding() {
+        qputenv("MODULELENS_WORKER_FAULT", "hang-in:initialize");
+        const auto forget = qScopeGuard([] { qunsetenv("MODULELENS_WORKER_FAULT"); });
+        {
+            test::WindowFixture fixture(worker());
+            QVERIFY(fixture.openGolden());
+            fixture.window.openAddress(QStringLiteral("golden::linear@v0"), {});
+            QTRY_VERIFY_WITH_TIMEOUT(test::childProcesses().size() == 1, kLimit);
+            QVERIFY(!fixture.session.pool().isIdle());
+        }
+        // The test's own time limit catches a destructor that waits.
+        QVERIFY(test::childProcesses().empty());
+    }
+
     void killedWorker_failsItsJobAndTheNextIsGood() {
         qputenv("MODULELENS_WORKER_FAULT", "hang-in:profile");
         const auto forget = qScopeGuard([] { qunsetenv("MODULELENS_WORKER_FAULT"); });
