@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <QCryptographicHash>
+#include <QFileInfo>
 #include <QProcess>
 #include <QTemporaryDir>
 #include <QTest>
@@ -253,8 +254,11 @@ private slots:
         QTest::newRow("no such registry") << QStringList{"search", "--registry", "/nowhere"} << 3 << "not_found";
         QTest::newRow("registry of a later version")
             << QStringList{"search", "--registry", "wandb:us/models"} << 9 << "unsupported";
-        QTest::newRow("registry not writable")
-            << QStringList{"import", "/nowhere", "--registry", "/sys/registry"} << 10 << "permission_denied";
+        // Even root may not write below /sys; a container need not have it.
+        if (QFileInfo::exists(QStringLiteral("/sys/kernel"))) {
+            QTest::newRow("registry not writable")
+                << QStringList{"import", "/nowhere", "--registry", "/sys/registry"} << 10 << "permission_denied";
+        }
     }
     void badArguments_haveTheirExitCode() {
         QFETCH(const QStringList, words);
