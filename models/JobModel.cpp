@@ -41,6 +41,15 @@ bool isOver(JobState state) {
     return state != JobState::Queued && state != JobState::Running;
 }
 
+/// What runs, what waits in its turn, what ended with the newest first: of many jobs the running one is in sight. `jobs`
+/// come oldest first.
+void sortForReading(std::vector<JobSnapshot>& jobs) {
+    const auto firstOver =
+        std::stable_partition(jobs.begin(), jobs.end(), [](const JobSnapshot& job) { return !isOver(job.state); });
+    std::stable_partition(jobs.begin(), firstOver, [](const JobSnapshot& job) { return job.state == JobState::Running; });
+    std::reverse(firstOver, jobs.end());
+}
+
 Tone toneOf(const JobSnapshot& job) {
     switch (job.state) {
         case JobState::Running:
@@ -124,6 +133,17 @@ void JobModel::rerun(int id) {
     }
 }
 
+void JobModel::cancelAll() {
+    // The queued ones first, or each would start when the one before it ends.
+    for (const State state : {State::Queued, State::Running}) {
+        for (const JobSnapshot& job : m_jobs) {
+            if (stateFrom(job.state) == state) {
+                m_queue->cancel(job.id);
+            }
+        }
+    }
+}
+
 void JobModel::clearFinished() {
     m_queue->clearFinished();
 }
@@ -131,7 +151,7 @@ void JobModel::clearFinished() {
 void JobModel::refresh() {
     m_dirty = false;
     std::vector<JobSnapshot> now = m_queue->jobs();
-    std::reverse(now.begin(), now.end());
+    sortForReading(now);
     QList<std::pair<int, State>> ended;
     for (const JobSnapshot& job : now) {
         const JobSnapshot* before = find(job.id);

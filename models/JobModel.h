@@ -20,7 +20,7 @@ class QTimer;
 
 namespace modulelens::models {
 
-/// The job queue as a table, newest first, and the way to add, cancel and rerun jobs. Owns the queue, whose thread does the
+/// The job queue as a table (what runs, then what waits in its turn, then what ended, newest first), and the way to add, cancel and rerun jobs. Owns the queue, whose thread does the
 /// work. Confined to its thread (the GUI thread); the queue's own calls from other threads arrive here queued, at most
 /// thirty times a second. The destructor cancels what runs and waits for it.
 class JobModel : public QAbstractTableModel {
@@ -38,6 +38,8 @@ public:
     /// Adds a job; `subject` is the address it is about and `device` where it runs, for the table. Returns its id.
     int add(operations::JobRequest request, const QString& subject, const QString& device);
     void cancel(int id);
+    /// Cancels what runs and everything that waits.
+    void cancelAll();
     void rerun(int id);
     void clearFinished();
 
@@ -76,7 +78,7 @@ private:
     [[nodiscard]] const operations::JobSnapshot* find(int id) const;
     [[nodiscard]] QString resultText(const operations::JobSnapshot& job) const;
 
-    std::vector<operations::JobSnapshot> m_jobs;   ///< Newest first.
+    std::vector<operations::JobSnapshot> m_jobs;   ///< In the order of the rows.
     QHash<int, Meta> m_meta;
     QTimer* m_refresh;
     QTimer* m_tick;

@@ -109,6 +109,11 @@ int TensorTableModel::nanTensorCount() const {
         std::count_if(m_tensors.begin(), m_tensors.end(), [](const TensorStatistics& t) { return t.nanCount > 0; }));
 }
 
+int TensorTableModel::infiniteTensorCount() const {
+    return static_cast<int>(
+        std::count_if(m_tensors.begin(), m_tensors.end(), [](const TensorStatistics& t) { return t.infiniteCount > 0; }));
+}
+
 QString TensorTableModel::firstNanTensor() const {
     for (const TensorStatistics& tensor : m_tensors) {
         if (tensor.nanCount > 0) {

@@ -48,6 +48,8 @@ public:
     [[nodiscard]] const operations::TensorStatistics* tensorAt(int row) const;
     /// Tensors that hold a NaN.
     [[nodiscard]] int nanTensorCount() const;
+    /// Tensors that hold an infinity, of either sign.
+    [[nodiscard]] int infiniteTensorCount() const;
     [[nodiscard]] int tensorCount() const;
     /// Name of the first tensor that holds a NaN, or empty.
     [[nodiscard]] QString firstNanTensor() const;

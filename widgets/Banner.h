@@ -25,16 +25,24 @@ public:
     /// Adds an action at the right end; owned by the banner.
     QPushButton* addButton(const QString& text);
 
-    [[nodiscard]] QSize sizeHint() const override { return {400, 56}; }
+    [[nodiscard]] QSize sizeHint() const override { return {400, height()}; }
 
 protected:
     void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    bool event(QEvent* event) override;
 
 private:
+    /// Pixels between icon and actions.
+    [[nodiscard]] int textWidth() const;
+    /// As high as both texts need at this width: what to do stands at the end and must not be cut.
+    void fitHeight();
+
     Kind m_kind = Kind::Neutral;
     QString m_sentence;
     QString m_detail;
     QHBoxLayout* m_actions;
+    int m_sentenceHeight = 0;
 };
 
 } // namespace modulelens::widgets

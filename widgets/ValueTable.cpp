@@ -244,7 +244,8 @@ void ValueTable::keyPressEvent(QKeyEvent* event) {
         }
         QApplication::clipboard()->setText(text);
     } else if (event->key() == Qt::Key_Return || event->key() == Qt::Key_Space) {
-        emit cellActivated(currentIndex());
+        // Of a row that is selected whole, the action stands in the last column.
+        emit cellActivated(currentIndex().siblingAtColumn(model()->columnCount() - 1));
     } else {
         QTableView::keyPressEvent(event);
     }

@@ -20,7 +20,7 @@ public:
     [[nodiscard]] QString asText() const;
 
 signals:
-    /// A click on a cell, or Space or Enter on the current one.
+    /// A click on a cell; Space or Enter stand for a click on the last cell of the current row.
     void cellActivated(const QModelIndex& index);
 
 protected:

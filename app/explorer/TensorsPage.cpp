@@ -28,6 +28,15 @@ namespace {
 using operations::TensorStatistics;
 using widgets::Theme;
 
+QString noteWithoutNan(int tensors, int withInfinity) {
+    const QString counted =
+        models::formatCount(tensors) + (tensors == 1 ? QObject::tr(" captured tensor") : QObject::tr(" captured tensors"));
+    if (withInfinity == 0) {
+        return counted + (tensors == 1 ? QObject::tr(", all finite.") : QObject::tr(", all finite where they were kept."));
+    }
+    return counted + QObject::tr(", none with NaN, ") + models::formatCount(withInfinity) + QObject::tr(" with Inf.");
+}
+
 constexpr int kSideWidth = 320;
 constexpr int kSideFrom = 1080; ///< A narrower page gives its width to the table.
 constexpr int kGreatestCallsShown = 8;
@@ -231,15 +240,12 @@ void TensorsPage::read(int call) {
             const int nan = m_model.nanTensorCount();
             if (nan > 0) {
                 m_banner->show(widgets::Banner::Kind::Bad,
-                               tr("NaN in %n tensor(s), first in ", nullptr, nan) + m_model.firstNanTensor(),
+                               tr("NaN in ") + models::formatCount(nan) +
+                                   (nan == 1 ? tr(" tensor, first in ") : tr(" tensors, first in ")) + m_model.firstNanTensor(),
                                tr("Statistics and histogram leave NaN and Inf out."));
             }
             m_banner->setVisible(nan > 0);
-            m_note->setText(nan > 0
-                                ? QString()
-                                : models::formatCount(m_model.tensorCount()) +
-                                      (m_model.tensorCount() == 1 ? tr(" captured tensor, all finite.")
-                                                                  : tr(" captured tensors, all finite where they were kept.")));
+            m_note->setText(nan > 0 ? QString() : noteWithoutNan(m_model.tensorCount(), m_model.infiniteTensorCount()));
             m_pages->setCurrentIndex(1);
             m_table->setCurrentIndex(m_model.index(1, 0));
             showTensor(1);

@@ -96,8 +96,11 @@ ValidationPage::ValidationPage(const models::VersionInfo& version, QWidget* pare
 void ValidationPage::showReport(std::shared_ptr<const ValidationReport> report) {
     m_report = std::move(report);
     m_model.setLeaves(m_report->leaves);
+    const QString sentence = QString::fromStdString(operations::verdictSentence(*m_report));
     QString detail = QString::fromStdString(m_report->reason);
-    if (detail.isEmpty()) {
+    if (m_report->verdict == "no_program") {
+        detail = tr("What was captured can still be seen: hierarchy with the times of the captured run, tensors, source.");
+    } else if (detail.isEmpty()) {
         detail = tr("Run with %1 on the captured inputs of call 0, with %2 threads, as captured.")
                      .arg(m_report->engine == "program" ? tr("its exported program") : QString::fromStdString(m_report->engine))
                      .arg(m_report->threads);
@@ -105,7 +108,7 @@ void ValidationPage::showReport(std::shared_ptr<const ValidationReport> report) 
     if (!m_report->warnings.empty()) {
         detail += u' ' + QString::fromStdString(m_report->warnings.front());
     }
-    m_banner->show(bannerKind(*m_report), QString::fromStdString(operations::verdictSentence(*m_report)), detail);
+    m_banner->show(bannerKind(*m_report), sentence, detail);
     m_pages->setCurrentIndex(1);
     const int worst = m_model.worstRow();
     if (worst >= 0) {

@@ -178,11 +178,12 @@ void VersionPage::readProfile() {
                 m_banner->setVisible(true);
             } else {
                 m_hasMeasured = outcome->measured;
-                m_hierarchy->setProfile(outcome->profile,
-                                        outcome->measured
-                                            ? QString()
-                                            : tr("Latency as measured in the captured run, FLOPs and parameters counted from "
-                                                 "the program. Profile to measure on this machine."));
+                const QString source =
+                    m_version.hasProgram ? tr("Latency as measured in the captured run, FLOPs and parameters counted from "
+                                              "the program. Profile to measure on this machine.")
+                                         : tr("Latency as measured in the captured run. Without a program this version cannot "
+                                              "be measured on this machine.");
+                m_hierarchy->setProfile(outcome->profile, outcome->measured ? QString() : source);
             }
             emit hierarchyLoaded();
         });

@@ -120,6 +120,7 @@ void addWindowActions(MainWindow& window, TopRow& top, Session& session) {
                      page->profile();
                  }
              })
+        .add(MainWindow::tr("C&ancel all jobs"), {}, [&session] { session.jobs().cancelAll(); })
         .add(MainWindow::tr("&Clear finished jobs"), {}, [&session] { session.jobs().clearFinished(); });
     MenuFiller(window, bar, MainWindow::tr("&Help")).add(MainWindow::tr("&About ModuleLens"), {}, [&window] {
         QMessageBox::about(&window, MainWindow::tr("About ModuleLens"),

@@ -15,6 +15,7 @@
 #include <QFile>
 #include <QLineEdit>
 #include <QSignalSpy>
+#include <QTableView>
 #include <QTest>
 
 namespace modulelens::explorer {
@@ -133,6 +134,27 @@ private slots:
         fixture.session.openFolder(fixture.registryFolder());
         QTRY_VERIFY(!fixture.bannerText().isEmpty());
         QVERIFY(fixture.window.isVisible());
+        fixture.session.importPath(fixture.folder.filePath(QStringLiteral("bundle")));
+        QVERIFY2(fixture.bannerText().startsWith(QStringLiteral("No registry is open")), qPrintable(fixture.bannerText()));
+    }
+
+    void failedJob_showsItsLogByKeyboard() {
+        test::WindowFixture fixture({"/nonexistent/modulelens-worker"});
+        QVERIFY(fixture.openGolden());
+        VersionPage* page = fixture.openVersion(QStringLiteral("linear"));
+        QVERIFY(page != nullptr);
+        JobsPanel* jobs = fixture.window.jobsPanel();
+        const int job = fixture.session.profile(page->version());
+        QTRY_COMPARE(fixture.session.jobs().stateOf(job), models::JobModel::State::Failed);
+        jobs->setOpen(true);
+        auto* table = jobs->findChild<QTableView*>();
+        table->setCurrentIndex(table->model()->index(0, 0));
+        QSignalSpy asked(jobs, &JobsPanel::logRequested);
+        // The window's own answer is a dialog that waits for its user.
+        QObject::disconnect(jobs, &JobsPanel::logRequested, &fixture.window, nullptr);
+        QTest::keyClick(table, Qt::Key_Return);
+        QCOMPARE(asked.count(), 1);
+        QCOMPARE(asked.first().first().toInt(), job);
     }
 
     void missingWorker_failsTheJobAndLeavesTheWindowAlive() {

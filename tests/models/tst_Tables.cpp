@@ -59,6 +59,12 @@ private slots:
                  QStringLiteral("2 NaN"));
         QCOMPARE(model.nanTensorCount(), 1);
         QCOMPARE(model.firstNanTensor(), QStringLiteral("output"));
+        QCOMPARE(model.infiniteTensorCount(), 0);
+        operations::TensorStatistics infinite = tensor("/output", 0);
+        infinite.infiniteCount = 3;
+        model.setTensors({infinite, tensor("/args/0", 0)});
+        QCOMPARE(model.nanTensorCount(), 0);
+        QCOMPARE(model.infiniteTensorCount(), 1);
     }
 
     void gap_saysNotCapturedInsteadOfNumbers() {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "models/RegistrySearch.h"
 #include "tests/support/TestMain.h"
+#include "widgets/Banner.h"
 #include "widgets/ChipRow.h"
 #include "widgets/FacetList.h"
 #include "widgets/FindField.h"
@@ -68,6 +69,24 @@ private slots:
         QVERIFY(field.height() > without);
         field.setError({}, -1);
         QCOMPARE(field.height(), without);
+    }
+
+    void banner_growsForWhatDoesNotFit() {
+        QWidget host;
+        host.resize(1000, 400);
+        Banner banner(&host);
+        banner.resize(900, banner.height());
+        host.show();
+        banner.show(Banner::Kind::Bad, QStringLiteral("It failed"), QStringLiteral("Try again."));
+        const int low = banner.height();
+        banner.show(Banner::Kind::Bad, QStringLiteral("It failed"),
+                    QStringLiteral("The registry file /") + QString(400, u'a') + QStringLiteral(" is missing. Import the bundle again."));
+        const int high = banner.height();
+        QVERIFY(high > low);
+        banner.resize(400, banner.height());
+        QVERIFY(banner.height() > high);
+        banner.show(Banner::Kind::Bad, QStringLiteral("It failed"), QStringLiteral("Try again."));
+        QCOMPARE(banner.height(), low);
     }
 
     void findField_stepsAndClears() {
