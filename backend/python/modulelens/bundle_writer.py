@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import datetime
+import fcntl
 import hashlib
 import os
 import secrets
 import shutil
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,14 +42,55 @@ class BundleContents:
     incomplete_reason: str | None
 
 
+def _incoming_prefix() -> str:
+    host = "".join(c if c.isalnum() else "_" for c in socket.gethostname())
+    return f".incoming-{host}-"
+
+
+def _try_lock(folder: Path) -> int | None:
+    """The descriptor that holds the lock on a folder; None when another process has it or locks do not work there."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _locked_folder(store: Path) -> tuple[Path, int | None]:
+    """A new folder in the store, locked while this process lives, so that others can tell it from a leftover."""
+    while True:
+        path = store / f"{_incoming_prefix()}{os.getpid()}-{secrets.token_hex(4)}"
+        path.mkdir()
+        lock = _try_lock(path)
+        if path.is_dir():
+            return path, lock
+        # Another tracer took it for a leftover before it was locked.
+        if lock is not None:
+            os.close(lock)
+
+
+def _remove_leftovers(store: Path) -> None:
+    """Removes what tracers of this host that died have left. A lock says nothing about the processes of other hosts."""
+    for path in store.glob(f"{_incoming_prefix()}*"):
+        lock = _try_lock(path)
+        if lock is not None:
+            shutil.rmtree(path, ignore_errors=True)
+            os.close(lock)
+
+
 class BundleFolder:
     """The temporary folder of a bundle that is being written. Used from one thread."""
 
     def __init__(self, store: Path) -> None:
         store.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(store)
         self._store = store
-        self.path = store / f".incoming-{os.getpid()}-{secrets.token_hex(4)}"
-        self.path.mkdir()
+        self.path, self._lock = _locked_folder(store)
 
     @property
     def tensors(self) -> Path:
@@ -57,6 +100,7 @@ class BundleFolder:
     def discard(self) -> None:
         """Removes what has been written so far."""
         shutil.rmtree(self.path, ignore_errors=True)
+        self._unlock()
 
     def finish(self, contents: BundleContents) -> Path:
         """Writes all documents and renames the folder in; returns its path. Raises OSError when the disk refuses."""
@@ -70,8 +114,14 @@ class BundleFolder:
         _make_durable(self.path)
         final = self._store / f"{created:%Y%m%dT%H%M%SZ}-{digest[:8]}"
         self.path.rename(final)
+        self._unlock()
         _sync(self._store)
         return final
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def _index(self, contents: BundleContents, created: datetime.datetime) -> JsonObject:
         recorder, describer = contents.recorder, contents.describer

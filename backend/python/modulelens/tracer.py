@@ -201,22 +201,33 @@ def _is_traced_by_torch() -> bool:
     return torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
 
 
+def _is_text(value: object) -> bool:
+    """Whether a string can be written as UTF-8; everything else can."""
+    try:
+        str(value).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _checked_name(model_name: str) -> str:
     if not model_name or "\0" in model_name:
         raise ValueError("model_name must hold at least one character and no NUL")
+    if not _is_text(model_name):
+        raise ValueError("model_name must be valid Unicode, without lone surrogates")
     return model_name
 
 
 def _checked_tags(tags: Iterable[str]) -> list[str]:
     checked = list(dict.fromkeys(tags))
-    if isinstance(tags, str) or not all(isinstance(tag, str) and tag for tag in checked):
-        raise ValueError("tags must be a list of non-empty strings")
+    if isinstance(tags, str) or not all(isinstance(tag, str) and tag and _is_text(tag) for tag in checked):
+        raise ValueError("tags must be a list of non-empty strings of valid Unicode")
     return checked
 
 
 def _checked_attributes(attributes: Mapping[str, str | int | float | bool]) -> JsonObject:
     for key, value in attributes.items():
         finite = isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
-        if not isinstance(key, str) or not finite:
-            raise ValueError(f"the attribute {key!r} must be a string, a finite number or a boolean")
+        if not isinstance(key, str) or not finite or not _is_text(key) or not _is_text(value):
+            raise ValueError(f"the attribute {key!r} must be a string, a finite number or a boolean, in valid Unicode")
     return dict(attributes)

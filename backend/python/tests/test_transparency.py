@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +185,36 @@ def test_initCapture_doesNotKeepModulesAlive() -> None:
     del child
     gc.collect()
     assert alive() is None and holder is not None
+
+
+def test_leftoversOfDeadTracers_areSwept(tmp_path: Path) -> None:
+    model = nn.Linear(2, 2)
+    code = (
+        "import os, sys; from modulelens.bundle_writer import BundleFolder; from pathlib import Path;"
+        "BundleFolder(Path(sys.argv[1])).tensors.mkdir(); os._exit(9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    elsewhere = tmp_path / ".incoming-other_host-1-00000000"
+    elsewhere.mkdir()
+    assert len(list(tmp_path.iterdir())) == 2
+    with ModuleTracer(model, store=tmp_path, model_name="outer") as outer:
+        model(torch.ones(1, 2))
+        other = nn.Linear(2, 2)
+        with ModuleTracer(other, store=tmp_path, model_name="inner") as inner:
+            other(torch.ones(1, 2))
+    assert outer.bundle is not None
+    assert inner.bundle is not None
+    assert set(tmp_path.iterdir()) == {elsewhere, outer.bundle, inner.bundle}
+
+
+def test_textThatIsNoUnicode_isRefusedAtOnce(tmp_path: Path) -> None:
+    for arguments in (
+        {"model_name": "\ud800"},
+        {"model_name": "m", "tags": ["\ud800"]},
+        {"model_name": "m", "attributes": {"k": "\ud800"}},
+    ):
+        with pytest.raises(ValueError, match="Unicode"):
+            ModuleTracer(nn.Linear(2, 2), store=tmp_path, **arguments)  # type: ignore[arg-type]
 
 
 def test_tracerCanBeUsedTwice(tmp_path: Path) -> None:
