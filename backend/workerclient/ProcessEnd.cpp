@@ -87,6 +87,9 @@ base::Error errorFromProcessEnd(const ProcessEnd& end, bool wasReady, std::strin
         end.bySignal ? "was killed by " + signalName(end.code) : "ended by itself with exit code " + std::to_string(end.code);
     const std::string when = doing.empty() ? std::string() : " during '" + std::string(doing) + "'";
     std::string fix = "Try again; the worker is started anew.";
+    if (!wasReady) {
+        fix = "Check that '" + std::string(program) + "' is a ModuleLens worker; MODULELENS_WORKER names another one.";
+    }
     if (end.bySignal && end.code == SIGKILL) {
         fix = "The system may have run out of memory: close other programs or choose a smaller module, then try again.";
     }

@@ -20,6 +20,8 @@ struct LaunchCommand {
     std::vector<std::string> arguments;  ///< Program and arguments; "ssh", "host", "modulelens-worker" is as good as a path.
     std::string scratchFolder;  ///< Created when absent; emptied of this client's files at the end.
     std::optional<int> threads;
+    /// How long a start may take while no request in wait has a time limit of its own.
+    std::chrono::milliseconds startLimit = std::chrono::minutes(2);
 };
 
 /// What a caller gives along with a request.

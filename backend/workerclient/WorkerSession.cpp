@@ -7,7 +7,6 @@
 #include "backend/protocol/WorkerMessages.h"
 
 #include <QCoreApplication>
-#include <QDir>
 #include <QTimer>
 
 #include <csignal>
@@ -49,17 +48,12 @@ void WorkerSession::ensureStarted() {
         return;
     }
     if (!m_scratch) {
-        const QString parent =
-            m_command.scratchFolder.empty() ? QDir::tempPath() : QString::fromStdString(m_command.scratchFolder);
-        const bool made = QDir().mkpath(parent);
-        m_scratch = std::make_unique<QTemporaryDir>(parent + QStringLiteral("/modulelens-worker-XXXXXX"));
-        if (!made || !m_scratch->isValid()) {
-            m_scratch.reset();
-            completeAll({base::ErrorCode::PermissionDenied,
-                         "the scratch folder '" + parent.toStdString() + "' cannot be written",
-                         "Check its permissions and the free space, or set TMPDIR to another folder."});
+        base::Result<std::unique_ptr<ScratchFolder>> made = ScratchFolder::create(m_command.scratchFolder);
+        if (!made) {
+            completeAll(made.error());
             return;
         }
+        m_scratch = *std::move(made);
     }
     if (m_command.arguments.empty()) {
         completeAll({base::ErrorCode::EnvironmentMissing, "no worker program is set", "Name one in MODULELENS_WORKER."});
@@ -81,15 +75,28 @@ void WorkerSession::ensureStarted() {
     if (m_state == State::Initializing) {
         ++m_facts.generation;
         m_facts.processId = m_process->processId();
+        QTimer::singleShot(m_command.startLimit, m_process.get(), [this] { onStartLimit(); });
         sendInitialize();
     }
+}
+
+void WorkerSession::onStartLimit() {
+    const bool isAwaitedLonger = std::any_of(m_waiting.begin(), m_waiting.end(),
+                                             [](const auto& request) { return request->context().timeout.has_value(); });
+    if (m_state != State::Initializing || isAwaitedLonger) {
+        return;
+    }
+    abandon({base::ErrorCode::Timeout,
+             "the worker '" + m_command.arguments.front() + "' was not ready after " +
+                 std::to_string(std::chrono::ceil<std::chrono::seconds>(m_command.startLimit).count()) + " s",
+             "Check that MODULELENS_WORKER names a ModuleLens worker, or allow more time with --timeout."});
 }
 
 void WorkerSession::sendInitialize() {
     protocol::InitializeParams params;
     const QString client = QCoreApplication::applicationName() + QLatin1Char(' ') + QCoreApplication::applicationVersion();
     params.client = client.trimmed().toStdString();
-    params.scratchFolder = m_scratch->path().toStdString();
+    params.scratchFolder = m_scratch->path().string();
     params.threads = m_command.threads;
     send(rpc::Request{kInitializeId, protocol::method::kInitialize, protocol::toJson(params)});
 }
@@ -182,6 +189,9 @@ void WorkerSession::onMessage(rpc::Message message) {
         onResponse(std::move(*response));
     } else if (const auto* notification = std::get_if<rpc::Notification>(&message)) {
         onNotification(*notification);
+    } else {
+        abandon({base::ErrorCode::WorkerCrashed, "the worker answered garbage: it sent a request of its own",
+                 "Check that MODULELENS_WORKER names a ModuleLens worker of this version."});
     }
 }
 

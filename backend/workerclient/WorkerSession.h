@@ -6,10 +6,10 @@
 #include "backend/rpc/Message.h"
 #include "backend/workerclient/PendingRequest.h"
 #include "backend/workerclient/ProcessEnd.h"
+#include "backend/workerclient/ScratchFolder.h"
 
 #include <QObject>
 #include <QProcess>
-#include <QTemporaryDir>
 
 #include <atomic>
 #include <map>
@@ -48,6 +48,8 @@ private:
     enum class State { NotRunning, Initializing, Ready };
 
     void sendInitialize();
+    /// Ends a start that takes longer than the limit, unless a request in wait has a time limit of its own.
+    void onStartLimit();
     void send(const rpc::Message& message);
     void dispatch(const std::shared_ptr<PendingRequest>& request);
     void onStandardOutput();
@@ -69,7 +71,7 @@ private:
 
     LaunchCommand m_command;
     SessionFacts& m_facts;
-    std::unique_ptr<QTemporaryDir> m_scratch;
+    std::unique_ptr<ScratchFolder> m_scratch;
     std::unique_ptr<QProcess> m_process;
     State m_state = State::NotRunning;
     bool m_shuttingDown = false;

@@ -47,6 +47,8 @@ private slots:
         QCOMPARE(errorFromProcessEnd({false, 126}, false, "p", "initialize", none).code, ErrorCode::EnvironmentMissing);
         QCOMPARE(errorFromProcessEnd({false, 127}, true, "p", "run", none).code, ErrorCode::WorkerCrashed);
         QCOMPARE(errorFromProcessEnd({false, 1}, false, "p", "initialize", none).code, ErrorCode::WorkerCrashed);
+        const std::string fix = errorFromProcessEnd({false, 1}, false, "/bin/p", "initialize", none).fix;
+        QVERIFY2(fix.find("/bin/p") != std::string::npos, fix.c_str());
         QCOMPARE(errorFromProcessEnd({true, SIGSEGV}, true, "p", "run", none).message,
                  std::string("the worker was killed by SIGSEGV during 'run'"));
     }

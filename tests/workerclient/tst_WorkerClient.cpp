@@ -284,6 +284,39 @@ private slots:
         QCOMPARE(client.run(anyCall(), context).error().code, ErrorCode::Timeout);
     }
 
+    void startWithoutEnd_isATimeoutAfterTheLimit() {
+        LaunchCommand command = scripted({{"initialize", {{{{"never", true}}}}}}, *m_scratch);
+        command.startLimit = std::chrono::milliseconds(1);
+        WorkerClient client(command);
+        const auto answer = client.run(anyCall(), {});
+        QCOMPARE(answer.error().code, ErrorCode::Timeout);
+        QVERIFY2(contains(answer.error().message, "scripted-worker"), answer.error().message.c_str());
+    }
+
+    void programThatRepeatsWhatItReads_isGarbage() {
+        WorkerClient client({{"/bin/cat"}, m_scratch->path().toStdString(), std::nullopt});
+        const auto answer = client.run(anyCall(), {});
+        QCOMPARE(answer.error().code, ErrorCode::WorkerCrashed);
+        QVERIFY2(contains(answer.error().message, "garbage"), answer.error().message.c_str());
+    }
+
+    void leftoversOfKilledClients_areSweptByTheNextStart() {
+        const QDir parent(m_scratch->path());
+        QVERIFY(parent.mkpath(QStringLiteral("modulelens-worker-dead00/inner")));
+        QVERIFY(parent.mkpath(QStringLiteral("somebody-elses")));
+        WorkerClient first(scripted(json::object(), *m_scratch));
+        QVERIFY(first.initialize({}).hasValue());
+        QVERIFY(!parent.exists(QStringLiteral("modulelens-worker-dead00")));
+        QVERIFY(parent.exists(QStringLiteral("somebody-elses")));
+        const auto folders = [&] { return parent.entryList({QStringLiteral("modulelens-worker-*")}, QDir::Dirs); };
+        const QStringList ofFirst = folders();
+        QCOMPARE(ofFirst.size(), 1);
+        WorkerClient second(scripted(json::object(), *m_scratch));
+        QVERIFY(second.initialize({}).hasValue());
+        QVERIFY(folders().contains(ofFirst.front()));
+        QCOMPARE(folders().size(), 2);
+    }
+
     void endOfClient_completesOpenRequestsAsCancelled() {
         std::promise<void> running;
         auto client = std::make_unique<WorkerClient>(
