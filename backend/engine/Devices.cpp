@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "backend/engine/Devices.h"
 
+#include <ATen/Context.h>
 #include <ATen/Version.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <unistd.h>
 #include <array>
 #include <fstream>
-#include <string>
 
 namespace modulelens::engine {
 
@@ -52,6 +52,18 @@ std::vector<protocol::DeviceInfo> listDevices() {
         }
     }
     return devices;
+}
+
+std::string float32MatmulPrecision() {
+    switch (at::globalContext().float32MatmulPrecision()) {
+        case at::Float32MatmulPrecision::HIGHEST:
+            return "highest";
+        case at::Float32MatmulPrecision::HIGH:
+            return "high";
+        case at::Float32MatmulPrecision::MEDIUM:
+            return "medium";
+    }
+    return {};
 }
 
 }  // namespace modulelens::engine

@@ -121,6 +121,7 @@ base::Result<protocol::InitializeResult> Engine::initialize(const protocol::Init
         result.torchVersion = TORCH_VERSION;
         result.threads = m_data->defaultThreads;
         result.devices = listDevices();
+        result.float32MatmulPrecision = float32MatmulPrecision();
         return result;
     });
 }

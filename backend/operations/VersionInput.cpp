@@ -172,6 +172,11 @@ std::vector<std::string> environmentWarnings(const capture::VersionDocument& doc
         warnings.push_back("Captured with torch " + torch + ", run with torch " + workerTorch +
                            ": bits may differ for that reason.");
     }
+    const std::string precision = environmentText(environment, nullptr, "float32_matmul_precision");
+    if (!precision.empty() && !worker.float32MatmulPrecision.empty() && precision != worker.float32MatmulPrecision) {
+        warnings.push_back("Captured with float32 matmul precision '" + precision + "', run with '" +
+                           worker.float32MatmulPrecision + "': bits may differ for that reason.");
+    }
     const std::string capturedDevice = environmentText(environment, nullptr, "device");
     if (!capturedDevice.empty() && deviceType(capturedDevice) != deviceType(device)) {
         warnings.push_back("Captured on " + capturedDevice + ", run on " + device + ": bits may differ for that reason.");

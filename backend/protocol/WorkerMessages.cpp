@@ -32,6 +32,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<InitializeResul
     visit.required("threads", message.threads);
     visit.required("devices", message.devices);
     visit.required("capabilities", message.capabilities);
+    visit.optional("float32_matmul_precision", message.float32MatmulPrecision);
 }
 
 template <class Visitor>

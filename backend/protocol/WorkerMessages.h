@@ -39,6 +39,7 @@ struct InitializeResult {
     int threads = 1;
     std::vector<DeviceInfo> devices;
     std::vector<std::string> capabilities;   ///< Method names.
+    std::string float32MatmulPrecision;      ///< "highest", "high", "medium", or empty when unknown.
 };
 
 /// Data by place: packs, bundles and caches look alike.

@@ -33,6 +33,7 @@ json initializeResult(const std::string& torch, const std::string& capability) {
             {"engine", "program"},
             {"torch_version", torch},
             {"threads", 1},
+            {"float32_matmul_precision", "medium"},
             {"capabilities", json::array()},
             {"devices", {{{"name", "cpu"}, {"description", "x"}, {"capability", capability}}}}};
 }
@@ -72,9 +73,10 @@ private slots:
                                           {"validate", replying(kPass)}});
         const auto report = operations->validate("golden::linear", {}, {});
         QVERIFY(report.hasValue());
-        QCOMPARE(report->warnings.size(), 2U);
+        QCOMPARE(report->warnings.size(), 3U);
         QVERIFY(report->warnings[0].find("9.9.9") != std::string::npos);
-        QVERIFY(report->warnings[1].find("ALTIVEC") != std::string::npos);
+        QVERIFY(report->warnings[1].find("medium") != std::string::npos);
+        QVERIFY(report->warnings[2].find("ALTIVEC") != std::string::npos);
     }
 
     void otherDevice_isAWarning() {

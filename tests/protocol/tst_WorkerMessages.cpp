@@ -21,7 +21,7 @@ const std::map<std::string, const char*> kDocumented = {
     {"InitializeResult",
      R"({"protocol_version":1,"worker":"modulelens-worker 0.1.0","engine":"program","torch_version":"2.13.0","threads":2,
          "devices":[{"name":"cpu","description":"A CPU","memory_bytes":17179869184,"capability":"AVX2"}],
-         "capabilities":["load","run"]})"},
+         "capabilities":["load","run"],"float32_matmul_precision":"highest"})"},
     {"LoadParams",
      R"({"name":"m::a@v0","program":{"digest":"d","file":"/f","offset":64,"length":10},
          "tensors":[{"digest":"t","file":"/p","offset":0,"length":4}],"state":{"w":{"$t":"tensor"}},"device":"cpu"})"},
