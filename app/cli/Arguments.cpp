@@ -127,7 +127,8 @@ base::Result<Arguments> Arguments::parse(const std::vector<std::string>& words) 
                 arguments.m_positionals.push_back(word);
                 continue;
             }
-            return usageError("there is no option '" + word + "'", "Options begin with two minus signs.");
+            return usageError("there is no option '" + word + "'",
+                              "Options begin with two minus signs; write -- before a name that begins with one.");
         }
         const std::size_t equals = spelled.find('=');
         const std::string name = spelled.substr(2, equals == std::string::npos ? equals : equals - 2);

@@ -167,6 +167,40 @@ std::string showText(const registry::VersionSummary& version, const capture::Ver
     return text;
 }
 
+/// A stored validation or profile in short. Damaged ones have no figures.
+ordered_json resultDocument(const registry::StoredResult& result) {
+    const nlohmann::json stored = nlohmann::json::parse(result.json, nullptr, false);
+    const auto figure = [&](const char* pointer) {
+        const nlohmann::json::json_pointer place(pointer);
+        return stored.is_object() && stored.contains(place) ? ordered_json(stored.at(place)) : ordered_json();
+    };
+    return {{"id", result.id},
+            {"kind", result.kind},
+            {"created", result.created},
+            {"device", result.device},
+            {"engine", result.engine},
+            {"verdict", figure("/verdict")},
+            {"exact", figure("/exact")},
+            {"max_abs_diff", figure("/max_abs_diff")},
+            {"latency_ns", figure("/totals/latency_ns")}};
+}
+
+std::string resultsText(const ordered_json& results) {
+    std::vector<std::vector<std::string>> rows = {{"DATE", "RESULT", "DEVICE", ""}};
+    for (const ordered_json& result : results) {
+        std::string outcome = result["verdict"].is_string() ? result["verdict"].get<std::string>() : "";
+        if (result["exact"] == true) {
+            outcome = "exact";
+        }
+        if (result["latency_ns"].is_number()) {
+            outcome = operations::durationText(result["latency_ns"].get<std::int64_t>());
+        }
+        rows.push_back({result["created"].get<std::string>(), result["kind"].get<std::string>(),
+                        result["device"].get<std::string>(), outcome});
+    }
+    return rows.size() > 1 ? '\n' + formatTable(rows, {}) : std::string();
+}
+
 /// Source of the class, and where it came from.
 base::Result<std::string> classSource(registry::Registry& registry, const capture::VersionDocument& document) {
     const base::Result<capture::NodeDocument> node = registry.node(document.stateDigest);
@@ -232,7 +266,16 @@ base::Result<Answer> show(CommandContext& context) {
     }
     answer.data["calls"] = std::move(calls);
     answer.data["environment"] = *document->environment;
-    answer.text = showText(*version, *document);
+    const auto results = (*registry)->results(version->id, "");
+    if (!results) {
+        return results.error();
+    }
+    ordered_json stored = ordered_json::array();
+    for (const registry::StoredResult& result : *results) {
+        stored.push_back(resultDocument(result));
+    }
+    answer.text = showText(*version, *document) + resultsText(stored);
+    answer.data["results"] = std::move(stored);
     if (context.arguments().has("tensors")) {
         operations::Operations operations(*registry, {});
         const auto statistics = operations.tensorStatistics(version->id, settings->call, *operation);

@@ -32,11 +32,19 @@ base::Result<std::shared_ptr<registry::LocalRegistry>> CommandContext::openRegis
     using Mode = registry::LocalRegistry::Mode;
     const std::filesystem::path folder = registryFolder();
     if (folder.empty()) {
-        return base::Error{base::ErrorCode::InvalidArgument, "the registry folder is empty", "Name one with --registry."};
+        return base::Error{
+            base::ErrorCode::InvalidArgument,
+            m_arguments.has("registry") ? "the registry folder is empty" : "no registry folder is known, since HOME is not set",
+            "Name one with --registry or MODULELENS_REGISTRY."};
     }
     if (folder.string().starts_with("wandb:")) {
         return base::Error{base::ErrorCode::Unsupported, "the registry '" + folder.string() + "' is not a folder",
                            "This version opens local registries only."};
+    }
+    std::error_code ignored;
+    if (isPresent(folder) && !std::filesystem::is_directory(folder, ignored)) {
+        return base::Error{base::ErrorCode::InvalidArgument, "the registry '" + folder.string() + "' is a file, not a folder",
+                           "Name a folder with --registry."};
     }
     // A tracer may have filled the inbox of a folder in which no registry was made yet.
     const bool isThere = isPresent(folder / "registry.sqlite") || isPresent(folder / "inbox");

@@ -50,7 +50,7 @@ struct Printer {
             std::fflush(stdout);
         } else {
             warn(warnings);
-            std::fprintf(stderr, "modulelens: %s\n", operations::errorSentence(error).c_str());
+            std::fprintf(stderr, "modulelens: %s\n", printable(operations::errorSentence(error), true).c_str());
         }
         return protocol::exitCode(error.code);
     }
@@ -60,7 +60,7 @@ private:
 
     static void warn(const std::vector<std::string>& warnings) {
         for (const std::string& warning : warnings) {
-            std::fprintf(stderr, "modulelens: warning: %s\n", warning.c_str());
+            std::fprintf(stderr, "modulelens: warning: %s\n", printable(warning, false).c_str());
         }
     }
 

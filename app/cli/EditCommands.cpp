@@ -8,6 +8,7 @@
 
 #include <QProcess>
 
+#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <map>
@@ -58,6 +59,22 @@ const std::map<std::string, Edit>& edits() {
     return table;
 }
 
+/// Whether `action` takes `name`. Removing takes any, since what cannot be there is not there.
+base::Result<void> checkName(const std::string& action, const std::string& name) {
+    if (action == "add") {
+        return registry::checkLabelName(registry::LabelKind::Tag, name);
+    }
+    if (action == "alias" || action == "unalias") {
+        return registry::checkLabelName(registry::LabelKind::Alias, name);
+    }
+    if (action == "set") {
+        const auto attribute = parseAttribute(name);
+        return attribute ? registry::checkLabelName(registry::LabelKind::Attribute, attribute->first)
+                         : base::Result<void>(attribute.error());
+    }
+    return {};
+}
+
 } // namespace
 
 base::Result<Answer> importBundles(CommandContext& context) {
@@ -69,7 +86,11 @@ base::Result<Answer> importBundles(CommandContext& context) {
     for (const std::string& path : context.arguments().positionals()) {
         base::Result<registry::ImportReport> report = (*registry)->import(path, context.stop(), context.byteProgress());
         if (!report) {
-            return report.error();
+            base::Error error = report.error();
+            if (!all.bundles.empty()) {
+                error.message += "; the paths before it stay imported";
+            }
+            return error;
         }
         all.bundles.insert(all.bundles.end(), report->bundles.begin(), report->bundles.end());
         all.versions.insert(all.versions.end(), report->versions.begin(), report->versions.end());
@@ -100,6 +121,12 @@ base::Result<Answer> tag(CommandContext& context) {
         const std::string near = nearest(words[0], actions);
         return base::Error{base::ErrorCode::InvalidArgument, "'tag' has no action '" + words[0] + "'",
                            near.empty() ? "Give add, remove, alias, unalias, set or unset." : "Did you mean '" + near + "'?"};
+    }
+    // All names are checked before the first is used, so that a bad one changes nothing.
+    for (std::size_t i = 2; i < words.size(); ++i) {
+        if (const base::Result<void> fit = checkName(words[0], words[i]); !fit) {
+            return fit.error();
+        }
     }
     const auto registry = context.openRegistry(Access::Writing);
     if (!registry) {
@@ -145,7 +172,10 @@ base::Result<Answer> deleteVersions(CommandContext& context) {
         if (!version) {
             return version.error();
         }
-        versions.push_back(*std::move(version));
+        const auto isSame = [&](const registry::VersionSummary& other) { return other.id == version->id; };
+        if (std::none_of(versions.begin(), versions.end(), isSame)) {
+            versions.push_back(*std::move(version));
+        }
     }
     Answer answer;
     ordered_json list = ordered_json::array();

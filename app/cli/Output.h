@@ -18,8 +18,12 @@ struct Answer {
     int exitCode = 0;
 };
 
-/// Rows as aligned columns, two spaces apart; numbers are right-aligned when `rightAligned` has their column.
-[[nodiscard]] std::string formatTable(const std::vector<std::vector<std::string>>& rows,
+/// Text that a terminal shows as it stands: control characters become "\\xNN". A line break stays when `keepLines`.
+[[nodiscard]] std::string printable(const std::string& text, bool keepLines);
+
+/// Rows as aligned columns, two spaces apart; cells are made printable, and the middle of a very long one
+/// is left out. Numbers are right-aligned when `rightAligned` has their column.
+[[nodiscard]] std::string formatTable(const std::vector<std::vector<std::string>>& table,
                                       const std::vector<std::size_t>& rightAligned);
 
 /// The envelope (docs/cli.md) as one line of JSON. Invalid UTF-8 is replaced, non-finite numbers are null.

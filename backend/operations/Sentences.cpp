@@ -81,7 +81,9 @@ std::string errorSentence(const base::Error& error) {
         shown.fix = std::string(protocol::defaultAdvice(error.code));
     }
     std::string sentence = shown.text();
-    if (!sentence.empty() && sentence.front() >= 'a' && sentence.front() <= 'z') {
+    // Only a plain word gets a capital: names stay as they are.
+    const auto word = std::find_if(sentence.begin(), sentence.end(), [](char c) { return c < 'a' || c > 'z'; });
+    if (word != sentence.begin() && word != sentence.end() && *word == ' ') {
         sentence.front() = static_cast<char>(sentence.front() - 'a' + 'A');
     }
     if (!sentence.empty() && sentence.back() != '.' && sentence.back() != '!' && sentence.back() != '?') {

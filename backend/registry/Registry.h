@@ -190,6 +190,7 @@ public:
     [[nodiscard]] virtual base::Result<ImportReport> import(const std::filesystem::path& path, std::stop_token stop,
                                                             const ByteProgress& progress) = 0;
     /// Imports every bundle in inbox/ and removes those imported; a bundle that fails stays, named in warnings.
+    /// While another process imports, nothing is done, with a warning.
     [[nodiscard]] virtual base::Result<ImportReport> importInbox(std::stop_token stop, const ByteProgress& progress) = 0;
     /// Reads everything: the sha256 of every object and pack, every tensor's place in its pack, files that the database does
     /// not know, and the database itself. Problems are findings, not errors. Cancelled when `stop` is asked.
@@ -197,7 +198,13 @@ public:
     [[nodiscard]] virtual std::filesystem::path folder() const = 0;
 };
 
+enum class LabelKind { Tag, Alias, Attribute };
+
+/// InvalidArgument when no version can get a label of that name; what addTag, setAlias and setAttribute refuse.
+[[nodiscard]] base::Result<void> checkLabelName(LabelKind kind, const std::string& name);
+
 /// MODULELENS_REGISTRY, else "modulelens/registry" under the user's data folder (XDG_DATA_HOME, else ~/.local/share).
+/// Empty when none of these is set.
 [[nodiscard]] std::filesystem::path defaultRegistryFolder();
 
 }  // namespace modulelens::registry

@@ -182,7 +182,12 @@ base::Result<ImportReport> SqliteRegistry::import(const std::filesystem::path& p
         ImportReport report;
         for (const std::filesystem::path& bundle : *bundles) {
             if (const base::Result<void> done = importOne(bundle, stop, bytes, report); !done) {
-                return done.error().within("importing " + bundle.string());
+                base::Error error = done.error().within("importing " + bundle.string());
+                if (!report.bundles.empty()) {
+                    error.message += "; of " + std::to_string(bundles->size()) + " bundles, the " +
+                                     std::to_string(report.bundles.size()) + " before it stay imported";
+                }
+                return error;
             }
         }
         return report;
@@ -209,9 +214,13 @@ base::Result<ImportReport> SqliteRegistry::importInbox(std::stop_token stop, con
         if (waiting().empty()) {
             return report;
         }
-        const base::Result<FileLock> lock = FileLock::acquire(m_layout.importLock(), stop, kImportPatience);
+        const base::Result<std::optional<FileLock>> lock = FileLock::tryAcquire(m_layout.importLock());
         if (!lock) {
             return lock.error();
+        }
+        if (!*lock) {
+            report.warnings.push_back("Another program is importing; what is in the inbox waits until it is done.");
+            return report;
         }
         // Listed again under the lock: another process may have imported them in the meantime.
         const std::vector<std::filesystem::path> paths = waiting();

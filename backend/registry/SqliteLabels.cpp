@@ -99,6 +99,13 @@ void storeFigures(Connection& connection, std::int64_t version, const std::strin
 
 }  // namespace
 
+base::Result<void> checkLabelName(LabelKind kind, const std::string& name) {
+    if (kind == LabelKind::Alias) {
+        return checkAlias(name);
+    }
+    return checkLabel(name, kind == LabelKind::Tag ? "tag" : "attribute name");
+}
+
 base::Result<void> SqliteRegistry::changeVersion(const std::string& id,
                                                  const std::function<base::Result<void>(Connection&, std::int64_t)>& change) {
     if (base::Result<void> writable = requireWritable(); !writable) {

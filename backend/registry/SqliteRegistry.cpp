@@ -294,6 +294,7 @@ base::Result<std::map<std::string, FileExtent>> SqliteRegistry::tensors(const st
     using Extents = std::map<std::string, FileExtent>;
     return m_pool->read([&](Connection& connection) -> base::Result<Extents> {
         Extents extents;
+        std::map<std::filesystem::path, std::uint64_t> packSizes;
         for (const std::string& digest : digests) {
             if (const base::Result<void> fit = checkDigest(digest); !fit) {
                 return fit.error();
@@ -306,9 +307,19 @@ base::Result<std::map<std::string, FileExtent>> SqliteRegistry::tensors(const st
                                    "The registry " + displayName() + " has no tensor with the digest " + digest + ".",
                                    "Import the bundle that holds it."};
             }
-            extents.emplace(digest, FileExtent{m_layout.folder() / RegistryLayout::packName(digestColumn(row, 0)),
-                                               static_cast<std::uint64_t>(row.getColumn(1).getInt64()),
-                                               static_cast<std::uint64_t>(row.getColumn(2).getInt64())});
+            const FileExtent extent{m_layout.folder() / RegistryLayout::packName(digestColumn(row, 0)),
+                                    static_cast<std::uint64_t>(row.getColumn(1).getInt64()),
+                                    static_cast<std::uint64_t>(row.getColumn(2).getInt64())};
+            if (!packSizes.contains(extent.file)) {
+                std::error_code failed;
+                const std::uintmax_t size = std::filesystem::file_size(extent.file, failed);
+                packSizes[extent.file] = failed ? 0 : size;
+            }
+            const std::uint64_t size = packSizes[extent.file];
+            if (extent.offset > size || extent.sizeBytes > size - extent.offset) {
+                return damaged(extent.file);
+            }
+            extents.emplace(digest, extent);
         }
         return extents;
     });
@@ -355,6 +366,10 @@ base::Result<std::optional<RunSummary>> SqliteRegistry::runOf(const std::string&
 
 base::Result<std::unique_ptr<LocalRegistry>> LocalRegistry::open(base::FileSystem& files, const std::filesystem::path& folder,
                                                                  Mode mode) {
+    if (folder.empty()) {
+        return base::Error{base::ErrorCode::InvalidArgument, "No registry folder is known.",
+                           "Name one, or set MODULELENS_REGISTRY or HOME."};
+    }
     return base::guarded("opening the registry " + folder.string(), [&]() -> base::Result<std::unique_ptr<LocalRegistry>> {
         auto registry = std::make_unique<SqliteRegistry>(files, folder, mode);
         if (base::Result<void> opened = registry->open(); !opened) {
@@ -374,7 +389,11 @@ std::filesystem::path defaultRegistryFolder() {
     }
     std::filesystem::path data = fromEnvironment("XDG_DATA_HOME");
     if (!data.is_absolute()) {
-        data = fromEnvironment("HOME") / ".local" / "share";
+        const std::filesystem::path home = fromEnvironment("HOME");
+        if (!home.is_absolute()) {
+            return {};
+        }
+        data = home / ".local" / "share";
     }
     return data / "modulelens" / "registry";
 }

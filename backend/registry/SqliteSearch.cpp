@@ -130,7 +130,7 @@ base::Error noSuchCollection(Connection& connection, const VersionAddress& addre
 /// NotFound for a number or alias that the collection does not have.
 base::Error noSuchSelector(Connection& connection, const VersionAddress& address, std::int64_t collection) {
     const std::string place = formatVersionAddress(address.model, address.module, 0);
-    const std::string name = place.substr(0, place.size() - 3);
+    const std::string name = '\'' + place.substr(0, place.size() - 3) + '\'';
     SQLite::Statement& numbers =
         connection.prepare("SELECT 'v' || number FROM version WHERE collection = ?1 AND deleted IS NULL ORDER BY number DESC");
     numbers.bind(1, collection);

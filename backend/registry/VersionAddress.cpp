@@ -56,6 +56,10 @@ std::string encodePart(std::string_view name) {
             encoded += "%3A";
         } else if (c == '@') {
             encoded += "%40";
+        } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+            // So that an address is one line of printable text.
+            static constexpr std::string_view kDigits = "0123456789ABCDEF";
+            encoded += {'%', kDigits[static_cast<unsigned char>(c) >> 4], kDigits[static_cast<unsigned char>(c) & 15]};
         } else {
             encoded += c;
         }

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <set>
 
+#include "app/cli/Output.h"
 #include "tests/cli/CliRun.h"
 #include "tests/support/TestMain.h"
 #include "tests/support/TestPaths.h"
@@ -281,6 +282,90 @@ private slots:
         // One sentence; a query or an address is shown below it with a mark at the character.
         const auto lines = std::count(asText.errors.begin(), asText.errors.end(), '\n');
         QVERIFY2(lines == 1 || (lines == 4 && asText.errors.find("^\n") != std::string::npos), asText.errors.c_str());
+    }
+
+    void manyNames_areTakenAllOrNone() {
+        const std::string before = runCli(m_registry, {"show", "golden::linear", "--json"}).output;
+        QCOMPARE(runCli(m_registry, {"tag", "add", "golden::linear", "good", "bad\n"}).exitCode, 2);
+        QCOMPARE(runCli(m_registry, {"tag", "alias", "golden::linear", "good", "v1"}).exitCode, 2);
+        QCOMPARE(runCli(m_registry, {"tag", "set", "golden::linear", "good=1", "bad"}).exitCode, 2);
+        QCOMPARE(runCli(m_registry, {"show", "golden::linear", "--json"}).output, before);
+    }
+
+    void versionNamedTwice_isDeletedOnce() {
+        const std::filesystem::path other = std::filesystem::path(m_folder.path().toStdString()) / "delete twice";
+        QCOMPARE(runCli(other, {"import", dataPath("capture/v1").string()}).exitCode, 0);
+        const CliResult result = runCli(other, {"delete", "golden::linear", "golden::linear@v0", "--json"});
+        QCOMPARE(ok(result, "delete")["deleted"].size(), 1U);
+    }
+
+    void show_listsStoredResults() {
+        const std::filesystem::path other = std::filesystem::path(m_folder.path().toStdString()) / "results";
+        QCOMPARE(runCli(other, {"import", dataPath("capture/v1").string()}).exitCode, 0);
+        QVERIFY(ok(runCli(other, {"show", "golden::linear", "--json"}), "show")["results"].empty());
+        const json script = validating("pass", true);
+        QCOMPARE(runCli(other, {"validate", "golden::linear"}, {{"MODULELENS_WORKER", scriptedWorker(script)}}).exitCode, 0);
+        const json results = ok(runCli(other, {"show", "golden::linear", "--json"}), "show")["results"];
+        QCOMPARE(results.size(), 1U);
+        QCOMPARE(results[0]["kind"].get<std::string>(), std::string("validation"));
+        QCOMPARE(results[0]["verdict"].get<std::string>(), std::string("pass"));
+        QCOMPARE(results[0]["device"].get<std::string>(), std::string("cpu"));
+        QVERIFY(results[0]["latency_ns"].is_null());
+        const std::string created = results[0]["created"].get<std::string>();
+        const std::string text = runCli(other, {"show", "golden::linear"}).output;
+        QVERIFY2(text.find(created + "  validation  cpu") != std::string::npos, text.c_str());
+    }
+
+    void damagedPack_isCorrupt_data() {
+        QTest::addColumn<bool>("missing");
+        QTest::newRow("missing") << true;
+        QTest::newRow("cut") << false;
+    }
+    void damagedPack_isCorrupt() {
+        QFETCH(const bool, missing);
+        const std::filesystem::path other =
+            std::filesystem::path(m_folder.path().toStdString()) / (missing ? "no pack" : "cut pack");
+        QCOMPARE(runCli(other, {"import", dataPath("capture/v1").string()}).exitCode, 0);
+        for (const auto& entry : std::filesystem::directory_iterator(other / "packs")) {
+            std::filesystem::resize_file(entry.path(), 100);
+            if (missing) {
+                std::filesystem::remove(entry.path());
+            }
+        }
+        for (const std::vector<std::string>& words : {std::vector<std::string>{"show", "golden::linear", "--tensors", "--json"},
+                                                      {"validate", "golden::linear", "--json"}}) {
+            const CliResult result = runCli(other, words);
+            QCOMPARE(result.exitCode, 9);
+            const std::string message = result.json()["error"]["message"].get<std::string>();
+            QVERIFY2(message.find("packs/") != std::string::npos, message.c_str());
+        }
+    }
+
+    void withoutAHome_noFolderIsInvented() {
+        const CliResult result = runCli({}, {"search", "--json"}, {{"HOME", ""}, {"XDG_DATA_HOME", ""}});
+        QCOMPARE(result.exitCode, 2);
+        QVERIFY(result.json()["error"]["message"].get<std::string>().find("HOME") != std::string::npos);
+    }
+
+    void registryThatIsAFile_isNamed() {
+        const std::filesystem::path file = std::filesystem::path(m_folder.path().toStdString()) / "file";
+        std::ofstream(file) << "x";
+        for (const char* verb : {"search", "import"}) {
+            const CliResult result = runCli(file, {verb, "x", "--json"});
+            QCOMPARE(result.exitCode, 2);
+            QVERIFY(result.json()["error"]["message"].get<std::string>().find("is a file") != std::string::npos);
+        }
+    }
+
+    void controlCharacters_doNotReachTheTerminal() {
+        const CliResult result = runCli(m_registry, {"show", "evil\x1b[31m::"});
+        QCOMPARE(result.exitCode, 3);
+        QVERIFY2(result.errors.find('\x1b') == std::string::npos, result.errors.c_str());
+        QVERIFY2(result.errors.find("evil\\x1B[31m") != std::string::npos, result.errors.c_str());
+        const std::string table = modulelens::cli::formatTable({{"a\nb", std::string(5000, 'x')}, {"\u00e9", "c"}}, {});
+        QCOMPARE(std::count(table.begin(), table.end(), '\n'), 2);
+        QVERIFY2(table.starts_with("a\\x0Ab  xxx"), table.c_str());
+        QVERIFY(table.size() < 500);
     }
 
     void damagedBundle_leavesTheRegistryAsItWas_data() {

@@ -54,6 +54,12 @@ private slots:
         QCOMPARE(errorSentence({ErrorCode::NotFound, "nothing there", {}}), std::string("Nothing there."));
     }
 
+    void namesInErrors_stayAsTheyAre() {
+        for (const char* text : {"minilm-l6:: has no alias.", "bundle.json is cut.", "model2 is odd.", "'x' is odd."}) {
+            QCOMPARE(errorSentence({ErrorCode::NotFound, text, "x."}), std::string(text) + " x.");
+        }
+    }
+
     void durations_data() {
         QTest::addColumn<qint64>("nanoseconds");
         QTest::addColumn<QString>("text");

@@ -469,6 +469,15 @@ void LocalRegistryTest::defaultFolder_followsEnvironment() {
     qunsetenv("XDG_DATA_HOME");
     qputenv("HOME", "/home/someone");
     QCOMPARE(defaultRegistryFolder().string(), "/home/someone/.local/share/modulelens/registry");
+    // Never a folder relative to wherever the program was started.
+    for (const char* home : {"", "somewhere"}) {
+        qputenv("HOME", home);
+        QVERIFY(defaultRegistryFolder().empty());
+    }
+    qunsetenv("HOME");
+    QVERIFY(defaultRegistryFolder().empty());
+    QCOMPARE(LocalRegistry::open(base::realFileSystem(), {}, LocalRegistry::Mode::ReadWrite).error().code,
+             base::ErrorCode::InvalidArgument);
 }
 
 ML_TEST_MAIN(LocalRegistryTest)

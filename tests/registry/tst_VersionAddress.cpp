@@ -111,6 +111,7 @@ void VersionAddressTest::format_roundTrips() {
 }
 
 void VersionAddressTest::deepLink_escapesTheAddress() {
+    QCOMPARE(formatVersionAddress("a\nb", "\x1b\x7f\u00e9", 0), std::string("a%0Ab::%1B%7F\u00e9@v0"));
     QCOMPARE(formatDeepLink("a b::c&d@v1", "flame"), std::string("modulelens:open?version=a%20b%3A%3Ac%26d%40v1&view=flame"));
     QCOMPARE(formatDeepLink("a::b@v1", ""), std::string("modulelens:open?version=a%3A%3Ab%40v1"));
 }
