@@ -126,11 +126,13 @@ void paintIcon(QPainter& painter, const QRectF& box, Icon icon, const QColor& co
     if (pixels.isEmpty()) {
         return;
     }
-    const QString key = QStringLiteral("modulelens-icon-%1-%2-%3x%4")
+    // The ratio belongs to it: an icon of 28 pixels on a plain device and one of 14 at ratio 2 have as many pixels.
+    const QString key = QStringLiteral("modulelens-icon-%1-%2-%3x%4-%5")
                             .arg(static_cast<int>(icon))
                             .arg(colour.rgba(), 0, 16)
                             .arg(pixels.width())
-                            .arg(pixels.height());
+                            .arg(pixels.height())
+                            .arg(ratio);
     QPixmap pixmap;
     if (!QPixmapCache::find(key, &pixmap)) {
         pixmap = QPixmap(pixels);

@@ -103,6 +103,8 @@ RegistryPanel::RegistryPanel(Session& session, QWidget* parent)
     connect(m_tree, &widgets::RegistryTree::versionActivated, this, [this](const QModelIndex& index) {
         emit versionActivated(index.data(RegistryTreeModel::VersionRole).value<models::VersionInfo>());
     });
+    connect(m_tree, &QTreeView::expanded, this, [this](const QModelIndex& index) { noteOpened(index, true); });
+    connect(m_tree, &QTreeView::collapsed, this, [this](const QModelIndex& index) { noteOpened(index, false); });
     connect(m_tree, &widgets::RegistryTree::moreActivated, &m_session.search().tree(), &RegistryTreeModel::loadMore);
     connect(&m_session.search().tree(), &RegistryTreeModel::childrenLoaded, this, &RegistryPanel::openFirstRows);
     connect(m_empty, &widgets::EmptyState::linkActivated, this, &RegistryPanel::importRequested);
@@ -160,6 +162,14 @@ QWidget* RegistryPanel::makeLocalPage() {
 
 void RegistryPanel::showSearch() {
     models::RegistrySearch& search = m_session.search();
+    // Another query starts anew; the same one, read again, keeps what was open and chosen.
+    if (search.query() != m_shownQuery) {
+        m_shownQuery = search.query();
+        m_opened.clear();
+        m_closed.clear();
+    } else {
+        m_wanted = m_shown;
+    }
     m_query->setError(search.errorText(), search.errorPosition());
     const bool found = search.versionCount() > 0;
     m_facets->setFacets(found ? search.facets() : QList<models::Facet>());
@@ -199,36 +209,46 @@ void RegistryPanel::openFirstRows() {
         return;
     }
     const bool searching = !m_session.search().query().isEmpty();
+    const auto open = [this](const QModelIndex& index) {
+        if (index.isValid() && !m_closed.contains(index.data(RegistryTreeModel::KeyRole).toString())) {
+            m_tree->expand(index);
+        }
+    };
     for (int row = 0; row < model.rowCount() && row < kFewModels; ++row) {
         const QModelIndex index = model.index(row, 0);
         if (row > 0 && !searching) {
             break;
         }
-        m_tree->expand(index);
+        open(index);
         if (model.rowCount(index) > 0 && row == 0) {
-            m_tree->expand(model.index(0, 0, index));
+            open(model.index(0, 0, index));
         }
     }
-    if (!m_wanted.isEmpty()) {
-        const QModelIndex wanted = model.find(m_wanted);
-        if (wanted.isValid()) {
-            m_tree->expand(wanted.parent());
-            m_tree->setCurrentIndex(wanted);
-            m_wanted.clear();
-        }
+    for (const QString& key : QSet<QString>(m_opened)) {
+        open(model.find(key));
+    }
+    const QModelIndex wanted = m_wanted.isEmpty() ? QModelIndex() : model.find(m_wanted);
+    if (wanted.isValid()) {
+        m_tree->setCurrentIndex(wanted);
+        m_wanted.clear();
     }
 }
 
+void RegistryPanel::noteOpened(const QModelIndex& index, bool opened) {
+    const QString key = index.data(RegistryTreeModel::KeyRole).toString();
+    (opened ? m_opened : m_closed).insert(key);
+    (opened ? m_closed : m_opened).remove(key);
+}
+
 void RegistryPanel::showVersion(const models::VersionInfo& version) {
-    m_wanted = QStringLiteral("version/") + version.id;
-    const RegistryTreeModel& model = m_session.search().tree();
+    m_shown = QStringLiteral("version/") + version.id;
+    m_wanted = m_shown;
     const QStringList keys = {QString(QStringLiteral("model/") + version.model),
                               QString(QStringLiteral("module/") + version.model + u'/' + version.module)};
     for (const QString& key : keys) {
-        const QModelIndex index = model.find(key);
-        if (index.isValid()) {
-            m_tree->expand(index);
-        }
+        // What is not loaded yet is opened when it arrives.
+        m_opened.insert(key);
+        m_closed.remove(key);
     }
     openFirstRows();
 }

@@ -4,9 +4,11 @@
 
 #include "models/VersionInfo.h"
 
+#include <QSet>
 #include <QWidget>
 
 class QLabel;
+class QModelIndex;
 class QStackedWidget;
 
 namespace modulelens::widgets {
@@ -28,7 +30,7 @@ class RegistryPanel : public QWidget {
 public:
     explicit RegistryPanel(Session& session, QWidget* parent = nullptr);
 
-    /// Selects the row of a version, opening what it is in as far as it is loaded.
+    /// Selects the row of a version when it is loaded, opening what it is in.
     void showVersion(const models::VersionInfo& version);
     void focusQuery();
     [[nodiscard]] widgets::QueryField* queryField() const { return m_query; }
@@ -41,6 +43,7 @@ signals:
 private:
     void showSearch();
     void openFirstRows();
+    void noteOpened(const QModelIndex& index, bool opened);
     void focusFirstResult();
     [[nodiscard]] QWidget* makeHeader();
     [[nodiscard]] QWidget* makeLocalPage();
@@ -57,6 +60,10 @@ private:
     widgets::EmptyState* m_empty;
     widgets::EmptyState* m_remote;
     QString m_wanted;               ///< Key of the version row to select when it arrives.
+    QString m_shown;                ///< Key of the version that was shown last.
+    QString m_shownQuery;
+    QSet<QString> m_opened;         ///< Keys of rows to open when they arrive.
+    QSet<QString> m_closed;         ///< Keys of rows that a person closed.
 };
 
 } // namespace modulelens::explorer

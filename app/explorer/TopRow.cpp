@@ -28,6 +28,11 @@ constexpr int kGoToWide = 400;
 constexpr int kGoToNarrow = 240;
 constexpr int kGreatestDeviceWidth = 320;
 
+/// Of what a click switches to.
+Icon themeIcon() {
+    return Theme::current().mode == Theme::Mode::Light ? Icon::Moon : Icon::Sun;
+}
+
 QToolButton* toolButton(Icon icon, const QString& name, QWidget* parent) {
     auto* button = new QToolButton(parent);
     button->setIcon(widgets::themedIcon(icon));
@@ -72,7 +77,7 @@ TopRow::TopRow(QWidget* parent)
       m_forward(toolButton(Icon::Forward, tr("Forward (Alt+Right)"), this)),
       m_goTo(new GoToButton(this)),
       m_device(new widgets::DropDown({}, 28, this)),
-      m_theme(toolButton(Icon::Moon, tr("Switch between light and dark"), this)) {
+      m_theme(toolButton(themeIcon(), tr("Switch between light and dark"), this)) {
     setFixedHeight(kHeight);
     m_menus->setNativeMenuBar(false);
     m_device->setAccessibleName(tr("Device"));
@@ -136,7 +141,7 @@ void TopRow::resizeEvent(QResizeEvent*) {
 
 void TopRow::changeEvent(QEvent* event) {
     if (event->type() == QEvent::PaletteChange || event->type() == QEvent::StyleChange) {
-        m_theme->setIcon(widgets::themedIcon(Theme::current().mode == Theme::Mode::Light ? Icon::Moon : Icon::Sun));
+        m_theme->setIcon(widgets::themedIcon(themeIcon()));
         arrange();
     }
     QWidget::changeEvent(event);

@@ -86,6 +86,27 @@ private slots:
         QCOMPARE(fixture.window.documents()->current()->version().address(), QStringLiteral("golden::linear@v0"));
     }
 
+    void tree_keepsWhatIsOpenAndChosenWhenItIsReadAgain() {
+        test::WindowFixture fixture;
+        QVERIFY(fixture.openGolden());
+        VersionPage* page = fixture.openVersion(QStringLiteral("linear"));
+        QVERIFY(page != nullptr);
+        QTreeView* tree = fixture.window.registryPanel()->tree();
+        const auto current = [tree] { return tree->currentIndex().data(models::RegistryTreeModel::KeyRole).toString(); };
+        const QString key = QStringLiteral("version/") + page->version().id;
+        QTRY_COMPARE(current(), key);
+        const QModelIndex first = tree->model()->index(0, 0, tree->model()->index(0, 0));
+        QVERIFY(tree->isExpanded(first));
+        tree->collapse(first);
+        QSignalSpy changed(&fixture.session.search(), &models::RegistrySearch::changed);
+        fixture.session.search().refresh();
+        QVERIFY(changed.wait(30000));
+        QTRY_COMPARE(current(), key);
+        QTRY_VERIFY(fixture.session.pool().isIdle());
+        QVERIFY(tree->isExpanded(tree->currentIndex().parent()));
+        QVERIFY(!tree->isExpanded(tree->model()->index(0, 0, tree->model()->index(0, 0))));
+    }
+
     void termInTheQuery_becomesAChipAndCanBeTakenBack() {
         test::WindowFixture fixture;
         QVERIFY(fixture.openGolden());

@@ -4,9 +4,12 @@
 
 #include "tests/support/TestMain.h"
 #include "widgets/Colours.h"
+#include "widgets/Icons.h"
 #include "widgets/ThemeController.h"
 
 #include <QApplication>
+#include <QImage>
+#include <QPainter>
 #include <QSignalSpy>
 #include <QTest>
 
@@ -124,6 +127,22 @@ private slots:
         platform.setColor(QPalette::Window, QColor(30, 30, 30));
         QApplication::setPalette(platform);
         QTRY_COMPARE(Theme::current().mode, Theme::Mode::Dark);
+    }
+
+    void icon_hasTheSizeOfItsBoxWhateverTheRatio() {
+        const auto painted = [](QSize pixels, double ratio, double side) {
+            QImage image(pixels, QImage::Format_ARGB32_Premultiplied);
+            image.setDevicePixelRatio(ratio);
+            image.fill(Qt::transparent);
+            QPainter painter(&image);
+            paintIcon(painter, QRectF(0, 0, side, side), Icon::Check, Qt::black);
+            painter.end();
+            image.setDevicePixelRatio(1);
+            return image;
+        };
+        const QImage plain = painted({28, 28}, 1, 28);
+        const QImage sharp = painted({28, 28}, 2, 14);
+        QCOMPARE(sharp, plain);
     }
 
     void settingNames_roundTripAndGarbageIsSystem() {
