@@ -211,9 +211,13 @@ void MetricTreeDelegate::paintBar(QPainter& painter, const QRect& cell, const QM
 void MetricTreeDelegate::paintNumber(QPainter& painter, const QRect& cell, const QModelIndex& index) const {
     const Theme& theme = Theme::current();
     const QString text = index.data().toString();
-    const bool isValue = text != models::notApplicable() && text != models::notCaptured();
-    drawNumber(painter, QRectF(cell).adjusted(8, 0, -8, 0), text, uiFont(12),
-               !isValue || isDimmed(index) ? theme.text3 : theme.text);
+    const QRectF box = QRectF(cell).adjusted(8, 0, -8, 0);
+    if (text == models::notApplicable() || text == models::notCaptured()) {
+        // Words keep their beginning where a wide typeface leaves too little room.
+        drawText(painter, box.adjusted(-4, 0, 0, 0), text, uiFont(12), theme.text3, Qt::AlignRight, Qt::ElideRight);
+        return;
+    }
+    drawNumber(painter, box, text, uiFont(12), isDimmed(index) ? theme.text3 : theme.text);
 }
 
 } // namespace modulelens::widgets
