@@ -136,29 +136,29 @@ def compare(name: str, model: torch.nn.Module, inputs: dict[str, Any], target: f
 
 
 def cold_validation() -> dict[str, Any]:
-    """From starting a worker to the verdict on one layer of MiniLM's size, against starting Python and `import torch`."""
+    """`modulelens validate` of one layer of MiniLM's size, from registry to verdict with a worker of its own, against
+    starting Python and `import torch`."""
     config = transformers.BertConfig(
         hidden_size=384, num_hidden_layers=1, num_attention_heads=12, intermediate_size=1536
     )
     layer = transformers.BertModel(config).encoder.layer[0].eval()
+    program = Path(os.environ["MODULELENS_BIN_DIR"]) / "modulelens"
     ratios = []
     cold = imported = 0.0
     with tempfile.TemporaryDirectory() as folder:
-        bundle = capture(layer, {"hidden_states": torch.randn(4, 32, 384)}, folder, "minilm_layer")
-        version = bundle.version("")
+        capture(layer, {"hidden_states": torch.randn(4, 32, 384)}, folder, "minilm_layer")
+        registry = ["--registry", f"{folder}/registry", "--json"]
+        subprocess.run([program, "import", folder, *registry], check=True, stdout=subprocess.DEVNULL)
         for _ in range(7):
             start = time.perf_counter()
             subprocess.run([sys.executable, "-c", "import torch"], check=True)
             imported = time.perf_counter() - start
             start = time.perf_counter()
-            worker = WorkerProcess(THREADS)
-            handle = worker.call("load", bundle.load_params(version))["handle"]
-            verdict = worker.call("validate", bundle.call_params(version, handle, THREADS))
+            answer = subprocess.run([program, "validate", "minilm_layer::", *registry], check=True, capture_output=True)
             cold = time.perf_counter() - start
-            worker.close()
-            assert verdict["exact"], verdict
+            assert json.loads(answer.stdout)["data"]["exact"], answer.stdout
             ratios.append(cold / imported)
-    detail = f"worker to verdict {cold:.3f} s, import torch {imported:.3f} s"
+    detail = f"registry to verdict {cold:.3f} s, import torch {imported:.3f} s"
     return result("cold validation/import torch", ratios, 0.6, detail)
 
 
