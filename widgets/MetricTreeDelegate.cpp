@@ -213,8 +213,8 @@ void MetricTreeDelegate::paintNumber(QPainter& painter, const QRect& cell, const
     const QString text = index.data().toString();
     const QRectF box = QRectF(cell).adjusted(8, 0, -8, 0);
     if (text == models::notApplicable() || text == models::notCaptured()) {
-        // Words keep their beginning where a wide typeface leaves too little room.
-        drawText(painter, box.adjusted(-4, 0, 0, 0), text, uiFont(12), theme.text3, Qt::AlignRight, Qt::ElideRight);
+        // Words take the whole cell, and keep their beginning where a wide typeface leaves too little room.
+        drawText(painter, box.adjusted(-9, 0, 0, 0), text, uiFont(12), theme.text3, Qt::AlignRight, Qt::ElideRight);
         return;
     }
     drawNumber(painter, box, text, uiFont(12), isDimmed(index) ? theme.text3 : theme.text);
