@@ -9,7 +9,10 @@
 #include "backend/registry/Timestamp.h"
 
 #include <unistd.h>
+#include <array>
 #include <cstdlib>
+#include <fstream>
+#include <string_view>
 #include <system_error>
 
 namespace modulelens::registry {
@@ -37,6 +40,40 @@ bool isKnownFile(Connection& connection, const std::string& name) {
     const bool known = row.executeStep();
     row.tryReset();
     return known;
+}
+
+/// Refuses a file that cannot be a registry's database, by the fixed fields of SQLite's file header
+/// (https://www.sqlite.org/fileformat.html, 1.3), so that nothing is created beside what belongs to somebody else.
+base::Result<void> checkDatabaseFile(const std::filesystem::path& path) {
+    std::error_code failed;
+    const std::filesystem::file_status status = std::filesystem::status(path, failed);
+    if (!std::filesystem::exists(status)) {
+        return {};
+    }
+    const base::Error foreign{base::ErrorCode::Corrupt, path.string() + " is not a registry database.",
+                              "Choose another registry folder, or restore the registry from a backup."};
+    if (!std::filesystem::is_regular_file(status)) {
+        return foreign;
+    }
+    std::array<char, 100> header{};
+    std::ifstream file(path, std::ios::binary);
+    file.read(header.data(), header.size());
+    // A database that was just created may still be empty, and one that cannot be read is reported when it is opened.
+    if (file.gcount() == 0) {
+        return {};
+    }
+    constexpr std::string_view kMagic("SQLite format 3\0", 16);
+    constexpr std::size_t kApplicationIdOffset = 68;
+    std::int64_t applicationId = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+        applicationId = (applicationId << 8) | static_cast<unsigned char>(header[kApplicationIdOffset + i]);
+    }
+    const bool isDatabase = file.gcount() == static_cast<std::streamsize>(header.size()) &&
+                            std::string_view(header.data(), kMagic.size()) == kMagic;
+    if (!isDatabase || (applicationId != 0 && applicationId != kApplicationId)) {
+        return foreign;
+    }
+    return {};
 }
 
 base::Error damaged(const std::filesystem::path& file) {
@@ -88,6 +125,9 @@ base::Result<void> SqliteRegistry::open() {
 }
 
 base::Result<void> SqliteRegistry::prepareFolder() {
+    if (base::Result<void> ours = checkDatabaseFile(m_layout.database()); !ours) {
+        return ours;
+    }
     for (const char* name : {"objects", "packs", "inbox", "tmp", "locks"}) {
         if (base::Result<void> made = m_files.createDirectories(m_layout.folder() / name); !made) {
             return made.error().within("opening the registry");
@@ -153,6 +193,9 @@ base::Result<void> SqliteRegistry::openReadOnly() {
                               "Check the path, or import a bundle to create one."};
     if (!fileExists(m_layout.database())) {
         return missing;
+    }
+    if (base::Result<void> ours = checkDatabaseFile(m_layout.database()); !ours) {
+        return ours;
     }
     const auto attempt = [&](bool immutable) {
         m_pool = std::make_unique<ConnectionPool>(m_layout.database(), true, immutable);

@@ -52,6 +52,8 @@ private slots:
     void missingRegistry_isNotFoundReadOnly();
     void newerSchema_isUnsupported();
     void garbageDatabase_isCorrupt();
+    void foreignFolder_staysAsItWas_data();
+    void foreignFolder_staysAsItWas();
     void foreignDatabase_isCorrupt();
     void damagedObject_isCorrupt();
     void check_findsDamage();
@@ -299,6 +301,31 @@ void LocalRegistryTest::garbageDatabase_isCorrupt() {
         QVERIFY(opened.error().message.find("registry.sqlite") != std::string::npos);
     }
     QCOMPARE(std::filesystem::file_size(fixture.folder() / "registry.sqlite"), garbage.size());
+}
+
+void LocalRegistryTest::foreignFolder_staysAsItWas_data() {
+    QTest::addColumn<bool>("isFolder");
+    QTest::newRow("text file of that name") << false;
+    QTest::newRow("folder of that name") << true;
+}
+
+void LocalRegistryTest::foreignFolder_staysAsItWas() {
+    QFETCH(const bool, isFolder);
+    const RegistryFixture fixture;
+    const std::filesystem::path folder = fixture.store() / "foreign";
+    std::filesystem::create_directories(folder);
+    if (isFolder) {
+        std::filesystem::create_directory(folder / "registry.sqlite");
+    } else {
+        std::ofstream(folder / "registry.sqlite") << "notes of somebody else";
+    }
+    for (const auto mode : {LocalRegistry::Mode::ReadWrite, LocalRegistry::Mode::ReadOnly}) {
+        const auto opened = LocalRegistry::open(base::realFileSystem(), folder, mode);
+        QVERIFY(!opened);
+        QCOMPARE(opened.error().code, base::ErrorCode::Corrupt);
+    }
+    const auto entries = std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
+    QCOMPARE(entries, 1);
 }
 
 void LocalRegistryTest::foreignDatabase_isCorrupt() {
