@@ -10,6 +10,8 @@
 #include <QTimer>
 
 #include <csignal>
+#include <filesystem>
+#include <system_error>
 
 namespace modulelens::workerclient {
 
@@ -47,7 +49,9 @@ void WorkerSession::ensureStarted() {
     if (m_state != State::NotRunning || m_shuttingDown) {
         return;
     }
-    if (!m_scratch) {
+    // A cleaner of temporary folders may have taken it while no worker was running.
+    std::error_code ignored;
+    if (!m_scratch || !std::filesystem::exists(m_scratch->path(), ignored)) {
         base::Result<std::unique_ptr<ScratchFolder>> made = ScratchFolder::create(m_command.scratchFolder);
         if (!made) {
             completeAll(made.error());

@@ -317,6 +317,18 @@ private slots:
         QCOMPARE(folders().size(), 2);
     }
 
+    void scratchFolderThatWasCleanedAway_isMadeAgain() {
+        QDir parent(m_scratch->path());
+        const auto folders = [&] { return parent.entryList({QStringLiteral("modulelens-worker-*")}, QDir::Dirs); };
+        WorkerClient client(scripted({{"run", {{{{"crash", SIGKILL}}}}}}, *m_scratch));
+        QCOMPARE(client.run(anyCall(), {}).error().code, ErrorCode::WorkerCrashed);
+        QCOMPARE(folders().size(), 1);
+        QVERIFY(QDir(parent.filePath(folders().front())).removeRecursively());
+        QVERIFY(client.initialize({}).hasValue());
+        QCOMPARE(client.generation(), 2);
+        QCOMPARE(folders().size(), 1);
+    }
+
     void endOfClient_completesOpenRequestsAsCancelled() {
         std::promise<void> running;
         auto client = std::make_unique<WorkerClient>(
