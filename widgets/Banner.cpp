@@ -23,8 +23,7 @@ constexpr int kMostHeight = 200;
 constexpr int kWrap = Qt::TextWordWrap | Qt::TextWrapAnywhere;   ///< A path has no blanks to break at.
 
 int wrappedHeight(const QString& text, const QFont& font, int width) {
-    return text.isEmpty() ? 0
-                          : QFontMetrics(font).boundingRect(QRect(0, 0, width, 10000), kWrap, text).height();
+    return text.isEmpty() ? 0 : QFontMetrics(font).boundingRect(QRect(0, 0, width, 10000), kWrap, text).height();
 }
 
 } // namespace

@@ -129,8 +129,9 @@ int Session::profile(const models::VersionInfo& version) {
 
 int Session::importPath(const QString& path) {
     if (!m_registry) {
-        emit failed(tr("No registry is open, so nothing can be imported. Start the explorer with --registry and a folder that "
-                       "can be written to."));
+        emit failed(
+            tr("No registry is open, so nothing can be imported. Start the explorer with --registry and a folder that "
+               "can be written to."));
         return 0;
     }
     if (!m_local) {

@@ -80,7 +80,8 @@ private slots:
         banner.show(Banner::Kind::Bad, QStringLiteral("It failed"), QStringLiteral("Try again."));
         const int low = banner.height();
         banner.show(Banner::Kind::Bad, QStringLiteral("It failed"),
-                    QStringLiteral("The registry file /") + QString(400, u'a') + QStringLiteral(" is missing. Import the bundle again."));
+                    QStringLiteral("The registry file /") + QString(400, u'a') +
+                        QStringLiteral(" is missing. Import the bundle again."));
         const int high = banner.height();
         QVERIFY(high > low);
         banner.resize(400, banner.height());
