@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "backend/engine/ProfileTree.h"
 
+#include "backend/profile/ModulePath.h"
+
 #include <algorithm>
 #include <string_view>
 
@@ -10,22 +12,10 @@ namespace modulelens::engine {
 namespace {
 
 using profile::Direction;
+using profile::isBelow;
+using profile::lastSegment;
+using profile::parentPath;
 using profile::ScopeKind;
-
-std::string_view lastSegment(std::string_view path) {
-    const std::size_t dot = path.rfind('.');
-    return dot == std::string_view::npos ? path : path.substr(dot + 1);
-}
-
-std::string_view parentPath(std::string_view path) {
-    const std::size_t dot = path.rfind('.');
-    return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
-}
-
-bool isBelow(std::string_view path, std::string_view ancestor) {
-    return ancestor.empty() ? !path.empty()
-                            : path.size() > ancestor.size() && path.starts_with(ancestor) && path[ancestor.size()] == '.';
-}
 
 // Adds module scopes in the order in which execution reaches them.
 class Tree {

@@ -36,6 +36,16 @@ std::string store(registry::Registry& registry, const std::string& id, const reg
     return stored->id;
 }
 
+/// The captured call, ready for a worker. Unsupported: the version has no program; `stillPossible` says what works without.
+base::Result<protocol::CallParams> programCall(registry::Registry& registry, const VersionInput& input,
+                                               const char* stillPossible) {
+    if (input.program.empty()) {
+        return base::Error{base::ErrorCode::Unsupported, "'" + input.address() + "' has no program: " + input.noProgramReason,
+                           stillPossible};
+    }
+    return callParams(registry, input);
+}
+
 void removeScratchFile(const std::string& file) {
     if (!file.empty()) {
         // What is left goes with the scratch folder at the end.
@@ -98,12 +108,8 @@ base::Result<RebuildReport> Operations::rebuild(const std::string& addressOrId, 
         if (!input) {
             return input.error();
         }
-        if (input->program.empty()) {
-            return base::Error{base::ErrorCode::Unsupported,
-                               "'" + input->address() + "' has no program: " + input->noProgramReason,
-                               "Its hierarchy, tensors and source can still be seen."};
-        }
-        base::Result<protocol::CallParams> call = callParams(registry(), *input);
+        base::Result<protocol::CallParams> call =
+            programCall(registry(), *input, "Its hierarchy, tensors and source can still be seen.");
         if (!call) {
             return call.error();
         }
@@ -194,12 +200,8 @@ base::Result<ProfileReport> Operations::profile(const std::string& addressOrId, 
         if (!input) {
             return input.error();
         }
-        if (input->program.empty()) {
-            return base::Error{base::ErrorCode::Unsupported,
-                               "'" + input->address() + "' has no program: " + input->noProgramReason,
-                               "Its hierarchy with the times of the traced run can still be seen."};
-        }
-        base::Result<protocol::CallParams> call = callParams(registry(), *input);
+        base::Result<protocol::CallParams> call =
+            programCall(registry(), *input, "Its hierarchy with the times of the traced run can still be seen.");
         if (!call) {
             return call.error();
         }

@@ -3,6 +3,7 @@
 #include "backend/operations/StaticProfile.h"
 
 #include "backend/graph/StaticCost.h"
+#include "backend/profile/ModulePath.h"
 
 #include <algorithm>
 #include <map>
@@ -18,25 +19,13 @@ namespace modulelens::operations {
 namespace {
 
 using profile::Direction;
+using profile::isBelow;
+using profile::lastSegment;
+using profile::parentPath;
 using profile::ScopeKind;
 
 /// Path of a module call relative to the profiled module, and the how-many-eth call of that path.
 using CallKey = std::pair<std::string, int>;
-
-std::string_view lastSegment(std::string_view path) {
-    const std::size_t dot = path.rfind('.');
-    return dot == std::string_view::npos ? path : path.substr(dot + 1);
-}
-
-std::string_view parentPath(std::string_view path) {
-    const std::size_t dot = path.rfind('.');
-    return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
-}
-
-bool isBelow(std::string_view path, std::string_view ancestor) {
-    return ancestor.empty() ? !path.empty()
-                            : path.size() > ancestor.size() && path.starts_with(ancestor) && path[ancestor.size()] == '.';
-}
 
 /// Programs separate module and class by ".", captures by ":"; profiles by ".".
 std::string dottedClass(std::string name) {

@@ -14,6 +14,12 @@
 
 namespace modulelens::test {
 
+/// Two blocks and a head: forward and backward latency, the heaviest self deep inside the first block.
+inline constexpr const char* kTwoBlockModel =
+    "Model;layers:ModuleList;0:Block;attn:Attention;aten::_softmax 500/300\n"
+    "Model;layers:ModuleList;0:Block;up:Linear;aten::addmm 90/100\n"
+    "Model;layers:ModuleList;1:Block;norm:LayerNorm 60/50\nModel;head:Linear 200/100\nModel 1/1\n";
+
 /// A profile from folded stacks, one "A;B;aten::mm 5" per line: self latency, forward; "5/7" adds 7 backward. A segment
 /// "name:Class" gives the class (default: the name); one with "::" is an operator. Equal prefixes are one scope.
 inline profile::ProfileBuilder foldedBuilder(const std::string& text, std::map<std::string, int>* handles = nullptr) {

@@ -21,15 +21,11 @@ using namespace modulelens::profile;
 using namespace modulelens::widgets;
 using modulelens::test::foldedBuilder;
 using modulelens::test::foldedProfile;
+using modulelens::test::kTwoBlockModel;
 using modulelens::test::randomProfile;
 using modulelens::test::scopeNamed;
 
 namespace {
-
-const char* const kModel =
-    "Model;layers:ModuleList;0:Block;attn:Attention;aten::_softmax 500/300\n"
-    "Model;layers:ModuleList;0:Block;up:Linear;aten::addmm 90/100\n"
-    "Model;layers:ModuleList;1:Block;norm:LayerNorm 60/50\nModel;head:Linear 200/100\nModel 1/1\n";
 
 /// A view and its flame graph, shown offscreen.
 struct Shown {
@@ -63,7 +59,7 @@ class TestFlameGraph : public QObject {
 
 private slots:
     void click_selectsAndDoubleClickZooms() {
-        Shown shown(foldedProfile(kModel));
+        Shown shown(foldedProfile(kTwoBlockModel));
         QTest::mouseClick(shown.flame.viewport(), Qt::LeftButton, {}, shown.centreOf(shown.scope("attn")));
         QCOMPARE(shown.selected(), QString("attn"));
         const QPoint at = shown.centreOf(shown.scope("0"));
@@ -76,7 +72,7 @@ private slots:
     }
 
     void keyboardWalk_reachesEveryScope() {
-        Shown shown(foldedProfile(kModel));
+        Shown shown(foldedProfile(kTwoBlockModel));
         QTest::keyClick(&shown.flame, Qt::Key_Down);
         QCOMPARE(shown.selected(), QString("Model"));
         const auto press = [&](Qt::Key key) {
@@ -123,7 +119,7 @@ private slots:
     }
 
     void searchStates_haveFourLooks() {
-        Shown shown(foldedProfile(kModel));
+        Shown shown(foldedProfile(kTwoBlockModel));
         FlameGraphPainter painter;
         shown.view.setMetric("latency");
         const Theme& theme = Theme::current();
@@ -140,7 +136,7 @@ private slots:
     }
 
     void operators_takeTheHueOfTheirModule() {
-        Shown shown(foldedProfile(kModel));
+        Shown shown(foldedProfile(kTwoBlockModel));
         FlameGraphPainter painter;
         QCOMPARE(painter.coloursOf(shown.view, spanOf(shown, "aten::addmm")).fill,
                  Theme::current().classFill(classHue(u"Linear"), Theme::Step::Strong));
@@ -149,7 +145,7 @@ private slots:
     }
 
     void labels_dropThePrefixThenElideThenGoAway() {
-        Shown shown(foldedProfile(kModel));
+        Shown shown(foldedProfile(kTwoBlockModel));
         FlameGraphPainter painter;
         const FlameSpan span = spanOf(shown, "aten::addmm");
         QCOMPARE(painter.labelOf(shown.view, span, 400), QString("aten::addmm"));
@@ -169,7 +165,7 @@ private slots:
     }
 
     void unknownMetric_isSaidInWords() {
-        ProfileBuilder builder = foldedBuilder(kModel);
+        ProfileBuilder builder = foldedBuilder(kTwoBlockModel);
         builder.setFact("unknown.peak", "the device reports no memory");
         Shown shown(builder.build().value());
         QVERIFY(shown.flame.emptyText().isEmpty());
@@ -187,7 +183,7 @@ private slots:
     }
 
     void maximumMetric_givesNoWidths() {
-        ProfileBuilder builder = foldedBuilder(kModel);
+        ProfileBuilder builder = foldedBuilder(kTwoBlockModel);
         builder.addSelf(0, "high_water", Direction::Forward, 5);
         Shown shown(builder.build().value());
         shown.view.setMetric("high_water");
@@ -201,7 +197,7 @@ private slots:
     }
 
     void tooltip_saysNumbersAndShares() {
-        Shown shown(foldedProfile(kModel));
+        Shown shown(foldedProfile(kTwoBlockModel));
         const QStringList lines = shown.flame.tipLines(spanOf(shown, "attn"));
         QCOMPARE(lines.value(0), QString("layers.0.attn  Attention"));
         QCOMPARE(lines.value(1), QString("800\u00A0ns total, 0\u00A0ns self"));
@@ -229,14 +225,14 @@ private slots:
     }
 
     void selection_isDescribedForScreenReaders() {
-        Shown shown(foldedProfile(kModel));
+        Shown shown(foldedProfile(kTwoBlockModel));
         QVERIFY(shown.flame.accessibleDescription().startsWith("Nothing selected"));
         shown.view.select(shown.scope("head"));
         QCOMPARE(shown.flame.accessibleDescription(), QString("head, Latency 300\u00A0ns, 21.4\u00A0% of all"));
     }
 
     void menu_copiesNameAndTable() {
-        Shown shown(foldedProfile(kModel));
+        Shown shown(foldedProfile(kTwoBlockModel));
         const std::unique_ptr<QMenu> menu(makeScopeMenu(&shown.view, shown.scope("attn"), nullptr));
         const auto trigger = [&](const QString& text) {
             for (QAction* action : menu->actions()) {
@@ -259,13 +255,13 @@ private slots:
 
     void legend_namesTheHeaviestClasses() {
         ProfileView view;
-        view.setProfile(foldedProfile(kModel));
+        view.setProfile(foldedProfile(kTwoBlockModel));
         const FlameGraphLegend legend(&view);
         QCOMPARE(legend.classes(), QStringList({"Attention", "Linear", "LayerNorm"}));
     }
 
     void contentHeight_followsTheRows() {
-        Shown shown(foldedProfile(kModel));
+        Shown shown(foldedProfile(kTwoBlockModel));
         QSignalSpy heights(&shown.flame, &FlameGraph::contentHeightChanged);
         const int both = shown.flame.contentHeight();
         shown.view.setDirection(ProfileView::Direction::Forward);
@@ -274,9 +270,9 @@ private slots:
     }
 
     void zoomAnimation_endsWithTheSamePicture() {
-        Shown still(foldedProfile(kModel));
+        Shown still(foldedProfile(kTwoBlockModel));
         still.view.zoomTo(still.scope("0"));
-        Shown moving(foldedProfile(kModel));
+        Shown moving(foldedProfile(kTwoBlockModel));
         moving.flame.setReduceMotion(false);
         moving.view.zoomTo(moving.scope("0"));
         moving.view.zoomUp();
@@ -318,7 +314,7 @@ private slots:
     void themeSwitch_repaintsInNewColours() {
         ThemeController controller;
         controller.setSetting(ThemeController::Setting::Light);
-        Shown shown(foldedProfile(kModel));
+        Shown shown(foldedProfile(kTwoBlockModel));
         const QImage light = shown.flame.grab().toImage();
         controller.setSetting(ThemeController::Setting::Dark);
         const QImage dark = shown.flame.grab().toImage();

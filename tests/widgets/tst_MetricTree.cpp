@@ -17,15 +17,11 @@ using namespace modulelens::profile;
 using namespace modulelens::widgets;
 using modulelens::test::foldedBuilder;
 using modulelens::test::foldedProfile;
+using modulelens::test::kTwoBlockModel;
 using modulelens::test::randomProfile;
 using modulelens::test::scopeNamed;
 
 namespace {
-
-const char* const kModel =
-    "Model;layers:ModuleList;0:Block;attn:Attention;aten::_softmax 500/300\n"
-    "Model;layers:ModuleList;0:Block;up:Linear;aten::addmm 90/100\n"
-    "Model;layers:ModuleList;1:Block;norm:LayerNorm 60/50\nModel;head:Linear 200/100\nModel 1/1\n";
 
 struct Shown {
     ProfileView view;
@@ -58,7 +54,7 @@ class TestMetricTree : public QObject {
 
 private slots:
     void opensAlongTheHeaviestPath() {
-        const Shown shown(foldedProfile(kModel));
+        const Shown shown(foldedProfile(kTwoBlockModel));
         for (const char* name : {"Model", "layers", "0", "attn"}) {
             QVERIFY2(shown.tree.isExpanded(shown.index(name)), name);
         }
@@ -89,7 +85,7 @@ private slots:
     }
 
     void treeSelection_isTheViewsSelection() {
-        Shown shown(foldedProfile(kModel));
+        Shown shown(foldedProfile(kTwoBlockModel));
         shown.tree.setCurrentIndex(shown.index("0"));
         QCOMPARE(shown.view.selection(), shown.scope("0"));
         QTest::keyClick(&shown.tree, Qt::Key_Down);
@@ -102,7 +98,7 @@ private slots:
     }
 
     void notInAnyChild_canBeSelected() {
-        Shown shown(foldedProfile(kModel));
+        Shown shown(foldedProfile(kTwoBlockModel));
         const QModelIndex rest = shown.tree.treeModel()->index(2, 0, shown.index("Model"));
         QCOMPARE(rest.data().toString(), QString("not in any child"));
         shown.tree.setCurrentIndex(rest);
@@ -111,7 +107,7 @@ private slots:
     }
 
     void chevron_opensAndCloses() {
-        Shown shown(foldedProfile(kModel));
+        Shown shown(foldedProfile(kTwoBlockModel));
         const QRect row = shown.tree.visualRect(shown.index("0"));
         const QPoint chevron(MetricTreeDelegate::chevronLeft(2) + 7, row.center().y());
         QTest::mouseClick(shown.tree.viewport(), Qt::LeftButton, {}, chevron);
@@ -122,7 +118,7 @@ private slots:
     }
 
     void doubleClickAndEnter_zoomTheFlame() {
-        Shown shown(foldedProfile(kModel));
+        Shown shown(foldedProfile(kTwoBlockModel));
         const QPoint at = shown.tree.visualRect(shown.index("layers")).center();
         QTest::mouseDClick(shown.tree.viewport(), Qt::LeftButton, {}, at);
         QCOMPARE(shown.view.zoomRoot(), shown.scope("layers"));
@@ -134,7 +130,7 @@ private slots:
     }
 
     void narrowWindows_dropColumnsInTheAgreedOrder() {
-        ProfileBuilder builder = foldedBuilder(kModel);
+        ProfileBuilder builder = foldedBuilder(kTwoBlockModel);
         for (const char* metric : {"flops", "parameters", "activation"}) {
             builder.addSelf(0, metric, Direction::Forward, 5);
         }
@@ -153,7 +149,7 @@ private slots:
     }
 
     void unwantedColumns_stayHidden() {
-        Shown shown(foldedProfile(kModel), {1400, 400});
+        Shown shown(foldedProfile(kTwoBlockModel), {1400, 400});
         shown.tree.setColumnWanted(MetricTreeModel::SelfColumn, false);
         QVERIFY(!shown.columns().contains("Self"));
         shown.view.setMetric("flops");
@@ -164,7 +160,7 @@ private slots:
     }
 
     void headerClick_sortsDescendingFirstAndNotTheFlame() {
-        Shown shown(foldedProfile(kModel));
+        Shown shown(foldedProfile(kTwoBlockModel));
         const QModelIndex root = shown.tree.treeModel()->index(0, 0);
         const auto firstChild = [&] { return shown.tree.treeModel()->index(0, 0, root).data().toString(); };
         const auto click = [&](int column) {
@@ -184,8 +180,8 @@ private slots:
     }
 
     void metricSwitch_keepsRowsOpen() {
-        ProfileBuilder builder = foldedBuilder(kModel);
-        builder.addSelf(scopeNamed(*foldedProfile(kModel), "norm"), "flops", Direction::Forward, 5);
+        ProfileBuilder builder = foldedBuilder(kTwoBlockModel);
+        builder.addSelf(scopeNamed(*foldedProfile(kTwoBlockModel), "norm"), "flops", Direction::Forward, 5);
         Shown shown(builder.build().value());
         shown.tree.setExpanded(shown.index("1"), true);
         shown.view.setMetric("flops");
@@ -194,7 +190,7 @@ private slots:
     }
 
     void search_opensTheRowsOfMatches() {
-        Shown shown(foldedProfile(kModel));
+        Shown shown(foldedProfile(kTwoBlockModel));
         shown.view.setSearchText("norm");
         QVERIFY(shown.tree.isExpanded(shown.index("1")));
         shown.view.selectNextMatch();
@@ -202,14 +198,14 @@ private slots:
     }
 
     void copy_isAMarkdownTable() {
-        Shown shown(foldedProfile(kModel));
+        Shown shown(foldedProfile(kTwoBlockModel));
         shown.view.select(shown.scope("head"));
         QTest::keyClick(&shown.tree, Qt::Key_C, Qt::ControlModifier);
         QVERIFY(QApplication::clipboard()->text().contains("| head | Linear | 200 | 100 |"));
     }
 
     void hotPath_isMarkedOnAncestorsOnly() {
-        Shown shown(foldedProfile(kModel));
+        Shown shown(foldedProfile(kTwoBlockModel));
         const MetricTreeDelegate delegate(shown.tree.treeModel());
         QVERIFY(delegate.isOnHotPath(shown.index("attn")));
         QVERIFY(delegate.isOnHotPath(shown.index("Model")));
@@ -224,7 +220,7 @@ private slots:
         for (const auto setting : {ThemeController::Setting::Light, ThemeController::Setting::Dark}) {
             ThemeController controller;
             controller.setSetting(setting);
-            Shown shown(foldedProfile(kModel));
+            Shown shown(foldedProfile(kTwoBlockModel));
             shown.view.select(shown.scope("attn"));
             shown.view.setSearchText("norm");
             const QImage picture = shown.tree.viewport()->grab().toImage();
