@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "backend/engine/HigherOrder.h"
 #include "backend/engine/Plan.h"
 
 #include <ATen/core/stack.h>
@@ -22,7 +23,7 @@ public:
 };
 
 /// Runs plans, one operator after the other. Confined to its thread; keeps its buffers from run to run.
-class Executor {
+class Executor : private SubGraphRunner {
 public:
     /// Runs `plan` on one value per graph input and returns one per graph output. Values are freed after their last use.
     /// Throws Failure: Cancelled when `stop` becomes true between two operators; else the error of the operator that
@@ -38,11 +39,7 @@ private:
     template <bool isObserved>
     void runOperator(const Step& step, Frame& frame);
     void storeResults(const Step& step, Frame& frame);
-    std::vector<c10::IValue> runSubGraph(const PlanGraph& graph, const std::vector<c10::IValue>& inputs);
-    void runHigherOrder(const Step& step, Frame& frame);
-    void runWhile(const Step& step, Frame& frame);
-    void runMapOrScan(const Step& step, Frame& frame);
-    void runAutocast(const Step& step, Frame& frame);
+    std::vector<c10::IValue> runSubGraph(const PlanGraph& graph, const std::vector<c10::IValue>& inputs) override;
     [[noreturn]] void rethrowWithStep(const Step& step, std::size_t argumentCount) const;
 
     torch::jit::Stack m_stack;

@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#include "backend/engine/HigherOrder.h"
+
+#include "backend/engine/Executor.h"
+
+#include <ATen/Functions.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
+#include <algorithm>
+#include <utility>
+
+namespace modulelens::engine {
+
+namespace {
+
+bool isTrue(const c10::IValue& value) {
+    if (value.isTensor()) {
+        return value.toTensor().item().toBool();
+    }
+    return value.isBool() ? value.toBool() : value.toInt() != 0;
+}
+
+// Autocast of one device type, put back at the end.
+class AutocastScope {
+public:
+    AutocastScope(c10::DeviceType device, bool isEnabled, std::optional<c10::ScalarType> dtype)
+        : m_device(device),
+          m_wasEnabled(at::autocast::is_autocast_enabled(device)),
+          m_dtype(at::autocast::get_autocast_dtype(device)) {
+        at::autocast::set_autocast_enabled(device, isEnabled);
+        if (dtype) {
+            at::autocast::set_autocast_dtype(device, *dtype);
+        }
+        at::autocast::increment_nesting();
+    }
+    ~AutocastScope() {
+        if (at::autocast::decrement_nesting() == 0) {
+            at::autocast::clear_cache();
+        }
+        at::autocast::set_autocast_enabled(m_device, m_wasEnabled);
+        at::autocast::set_autocast_dtype(m_device, m_dtype);
+    }
+    AutocastScope(const AutocastScope&) = delete;
+    AutocastScope& operator=(const AutocastScope&) = delete;
+
+private:
+    c10::DeviceType m_device;
+    bool m_wasEnabled;
+    c10::ScalarType m_dtype;
+};
+
+void runAutocast(const Step& step, std::vector<c10::IValue>& frame, SubGraphRunner& runner) {
+    // Operands: device type, dtype, enabled, cache enabled, graph, and the graph's own.
+    const c10::IValue dtype = load(step.arguments[1], frame);
+    const AutocastScope scope(c10::Device(step.arguments[0].constant.toStringRef()).type(),
+                              load(step.arguments[2], frame).toBool(),
+                              dtype.isNone() ? std::nullopt : std::optional(static_cast<c10::ScalarType>(dtype.toInt())));
+    storeFlat(step, runner.runSubGraph(*step.arguments[4].graph, flatOperands(step, 5, frame)), frame);
+}
+
+void runWhile(const Step& step, std::vector<c10::IValue>& frame, SubGraphRunner& runner) {
+    // Operands: condition graph, body graph, carried values, further values.
+    std::vector<c10::IValue> carried;
+    appendFlat(step.arguments[2], frame, carried);
+    const std::vector<c10::IValue> further = flatOperands(step, 3, frame);
+    const auto operands = [&] {
+        std::vector<c10::IValue> all = carried;
+        all.insert(all.end(), further.begin(), further.end());
+        return all;
+    };
+    while (true) {
+        const std::vector<c10::IValue> condition = runner.runSubGraph(*step.arguments[0].graph, operands());
+        if (condition.empty() || !isTrue(condition[0])) {
+            break;
+        }
+        carried = runner.runSubGraph(*step.arguments[1].graph, operands());
+    }
+    storeFlat(step, std::move(carried), frame);
+}
+
+void runMapOrScan(const Step& step, std::vector<c10::IValue>& frame, SubGraphRunner& runner) {
+    // Operands of map: graph, sequences, further values; of scan: graph, carried values, sequences, further values.
+    const bool isScan = step.kind == StepKind::Scan;
+    std::vector<c10::IValue> carried;
+    std::vector<c10::IValue> sequences;
+    if (isScan) {
+        appendFlat(step.arguments[1], frame, carried);
+    }
+    appendFlat(step.arguments[isScan ? 2 : 1], frame, sequences);
+    const std::vector<c10::IValue> further = flatOperands(step, isScan ? 3 : 2, frame);
+    if (sequences.empty()) {
+        throw Failure({base::ErrorCode::Corrupt, step.name + " has nothing to go over", ""});
+    }
+    const std::size_t carriedCount = carried.size();
+    std::vector<std::vector<at::Tensor>> collected;
+    for (std::int64_t i = 0; i < sequences[0].toTensor().size(0); ++i) {
+        std::vector<c10::IValue> operands = carried;
+        for (const c10::IValue& sequence : sequences) {
+            operands.emplace_back(sequence.toTensor().select(0, i));
+        }
+        operands.insert(operands.end(), further.begin(), further.end());
+        std::vector<c10::IValue> results = runner.runSubGraph(*step.arguments[0].graph, operands);
+        if (results.size() < carriedCount) {
+            throw Failure({base::ErrorCode::Corrupt, step.name + " returns fewer values than it carries", ""});
+        }
+        carried.assign(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(carriedCount));
+        collected.resize(results.size() - carriedCount);
+        for (std::size_t k = 0; k < collected.size(); ++k) {
+            collected[k].push_back(results[carriedCount + k].toTensor());
+        }
+    }
+    for (const std::vector<at::Tensor>& column : collected) {
+        carried.emplace_back(at::stack(column));
+    }
+    storeFlat(step, std::move(carried), frame);
+}
+
+}  // namespace
+
+void appendFlat(const ArgumentSource& source, std::vector<c10::IValue>& frame, std::vector<c10::IValue>& values) {
+    if (source.kind == SourceKind::Tensors || source.kind == SourceKind::OptionalTensors) {
+        for (const int slot : source.slots) {
+            values.push_back(slot < 0 ? c10::IValue() : frame[static_cast<std::size_t>(slot)]);
+        }
+    } else {
+        values.push_back(load(source, frame));
+    }
+}
+
+std::vector<c10::IValue> flatOperands(const Step& step, std::size_t first, std::vector<c10::IValue>& frame) {
+    std::vector<c10::IValue> values;
+    for (std::size_t i = first; i < step.arguments.size(); ++i) {
+        appendFlat(step.arguments[i], frame, values);
+    }
+    return values;
+}
+
+void storeFlat(const Step& step, std::vector<c10::IValue> values, std::vector<c10::IValue>& frame) {
+    std::size_t next = 0;
+    const auto store = [&](int slot) {
+        if (next >= values.size()) {
+            throw Failure({base::ErrorCode::Corrupt, "a sub-graph returns fewer values than its operator names", ""});
+        }
+        if (slot >= 0) {
+            frame[static_cast<std::size_t>(slot)] = std::move(values[next]);
+        }
+        ++next;
+    };
+    for (const StepResult& result : step.results) {
+        if (result.isList) {
+            std::for_each(result.elements.begin(), result.elements.end(), store);
+        } else {
+            store(result.slot);
+        }
+    }
+}
+
+void runHigherOrder(const Step& step, std::vector<c10::IValue>& frame, SubGraphRunner& runner) {
+    switch (step.kind) {
+        case StepKind::Cond: {
+            const bool isTaken = isTrue(load(step.arguments[0], frame));
+            storeFlat(step, runner.runSubGraph(*step.arguments[isTaken ? 1 : 2].graph, flatOperands(step, 3, frame)), frame);
+            return;
+        }
+        case StepKind::SetGrad: {
+            const at::AutoGradMode mode(load(step.arguments[0], frame).toBool());
+            storeFlat(step, runner.runSubGraph(*step.arguments[1].graph, flatOperands(step, 2, frame)), frame);
+            return;
+        }
+        case StepKind::Autocast:
+            runAutocast(step, frame, runner);
+            return;
+        case StepKind::WhileLoop:
+            runWhile(step, frame, runner);
+            return;
+        default:
+            runMapOrScan(step, frame, runner);
+            return;
+    }
+}
+
+}  // namespace modulelens::engine

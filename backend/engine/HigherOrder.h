@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backend/engine/Plan.h"
+
+#include <vector>
+
+/// The operators whose operands are graphs: cond, while_loop, map, scan and the wrappers.
+namespace modulelens::engine {
+
+/// Whoever runs graphs. Confined to its thread.
+class SubGraphRunner {
+public:
+    virtual ~SubGraphRunner() = default;
+    /// Runs `graph` on one value per input, returns its outputs flat. Throws Failure.
+    virtual std::vector<c10::IValue> runSubGraph(const PlanGraph& graph, const std::vector<c10::IValue>& inputs) = 0;
+};
+
+/// Runs a higher-order step, its results into `frame`. Requires: `step` passed checkHigherOrder of the planner. Throws Failure.
+void runHigherOrder(const Step& step, std::vector<c10::IValue>& frame, SubGraphRunner& runner);
+
+/// Appends the values that `source` reads: of a list each element.
+void appendFlat(const ArgumentSource& source, std::vector<c10::IValue>& frame, std::vector<c10::IValue>& values);
+
+/// The operands of `step` from the argument `first` on, lists as their elements.
+[[nodiscard]] std::vector<c10::IValue> flatOperands(const Step& step, std::size_t first, std::vector<c10::IValue>& frame);
+
+/// Stores `values` one by one into what `step` names as results. Throws Failure (Corrupt) when there are too few.
+void storeFlat(const Step& step, std::vector<c10::IValue> values, std::vector<c10::IValue>& frame);
+
+}  // namespace modulelens::engine
