@@ -6,6 +6,7 @@
 #include "widgets/Icons.h"
 #include "widgets/Theme.h"
 
+#include <QEvent>
 #include <QHBoxLayout>
 #include <QPainter>
 #include <QPushButton>

@@ -29,12 +29,12 @@ void require(int succeeded) {
 }
 
 std::string toHex(std::span<const unsigned char> bytes) {
-    constexpr std::string_view digits = "0123456789abcdef";
+    constexpr std::string_view kDigits = "0123456789abcdef";
     std::string text;
     text.reserve(bytes.size() * 2);
     for (const unsigned char byte : bytes) {
-        text.push_back(digits[byte >> 4]);
-        text.push_back(digits[byte & 15]);
+        text.push_back(kDigits[byte >> 4]);
+        text.push_back(kDigits[byte & 15]);
     }
     return text;
 }

@@ -169,8 +169,8 @@ public:
 private:
     /// System, flags, method, time, date, comment, disk and attributes of two records of the directory are equal.
     [[nodiscard]] bool looksLike(std::uint64_t record, std::uint64_t other) const {
-        constexpr std::uint64_t versions = 0x00ff00ff;
-        return (m_bytes.u64(record + 4) | versions) == (m_bytes.u64(other + 4) | versions) &&
+        constexpr std::uint64_t kVersions = 0x00ff00ff;
+        return (m_bytes.u64(record + 4) | kVersions) == (m_bytes.u64(other + 4) | kVersions) &&
                m_bytes.u16(record + 12) == m_bytes.u16(other + 12) && m_bytes.u16(record + 14) == m_bytes.u16(other + 14) &&
                m_bytes.u64(record + 32) == m_bytes.u64(other + 32) && m_bytes.u16(record + 40) == m_bytes.u16(other + 40) &&
                m_bytes.u16(record + 32) == 0;

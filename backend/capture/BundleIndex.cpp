@@ -29,6 +29,7 @@ BundleFile readFile(const JsonView& view, std::string_view digestKey) {
 
 std::vector<BundleFile> readFiles(const JsonView& list, std::string_view digestKey) {
     std::vector<BundleFile> files;
+    files.reserve(list.size());
     for (std::size_t i = 0; i < list.size(); ++i) {
         files.push_back(readFile(list.element(i), digestKey));
     }

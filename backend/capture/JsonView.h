@@ -6,17 +6,22 @@
 #include "backend/base/Result.h"
 
 #include <cstdint>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace modulelens::capture {
 
 /// Thrown inside this layer by JsonView and caught by readDocument, so that parsers read straight on.
-struct DocumentError {
+struct DocumentError : std::exception {
+    explicit DocumentError(base::Error reason) : error(std::move(reason)) {}
+    [[nodiscard]] const char* what() const noexcept override { return error.message.c_str(); }
+
     base::Error error;
 };
 

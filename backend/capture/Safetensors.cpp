@@ -73,8 +73,8 @@ std::uint64_t expectedBytes(const JsonView& view, const std::vector<std::int64_t
 
 /// Parses the header text and refuses any key that stands twice in one object.
 nlohmann::json parseHeader(std::string_view text, const std::string& displayName) {
-    constexpr int depthLimit = 8;
-    const auto depth = base::checkJsonDepth(text, depthLimit, displayName);
+    constexpr int kDepthLimit = 8;
+    const auto depth = base::checkJsonDepth(text, kDepthLimit, displayName);
     if (!depth) {
         throw DocumentError{depth.error()};
     }
@@ -251,12 +251,12 @@ base::Result<std::map<std::string, SafetensorsEntry>> writeFile(base::FileSystem
     if (!file) {
         return file.error();
     }
-    static constexpr std::array<std::byte, kAlignment> zeros{};
+    static constexpr std::array<std::byte, kAlignment> kZeros{};
     std::vector<std::span<const std::byte>> pieces{length, std::as_bytes(std::span(header))};
     std::uint64_t offset = dataStart;
     for (const SafetensorsInput& tensor : tensors) {
         const std::uint64_t gap = gapBefore(offset);
-        pieces.push_back(std::span(zeros).first(static_cast<std::size_t>(gap)));
+        pieces.push_back(std::span(kZeros).first(static_cast<std::size_t>(gap)));
         pieces.push_back(tensor.bytes);
         offset += gap + tensor.bytes.size();
         places[tensor.key].offset += dataStart;

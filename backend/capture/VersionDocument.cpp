@@ -222,8 +222,8 @@ std::string collectionId(std::string_view model, std::string_view module) {
 }
 
 std::string runCollectionId(std::string_view model) {
-    constexpr std::size_t limit = 128;
-    constexpr std::size_t kept = 119;
+    constexpr std::size_t kLimit = 128;
+    constexpr std::size_t kKept = 119;
     std::string id = "registered_model_";
     // Characters, not bytes: a character of several UTF-8 bytes becomes one "-".
     for (const char c : model) {
@@ -236,10 +236,10 @@ std::string runCollectionId(std::string_view model) {
             id.push_back('-');
         }
     }
-    if (id == "registered_model_" + std::string(model) && id.size() <= limit) {
+    if (id == "registered_model_" + std::string(model) && id.size() <= kLimit) {
         return id;
     }
-    return id.substr(0, kept) + "-" + base::sha256Hex(model).substr(0, 8);
+    return id.substr(0, kKept) + "-" + base::sha256Hex(model).substr(0, 8);
 }
 
 }  // namespace modulelens::capture

@@ -235,6 +235,7 @@ StepMemory trackMemory(CallBinding& binding, const std::atomic<bool>& stop) {
     if (memory.peakBytes > 0) {
         alive.clear();
         replay(log->events, alive, [&](std::size_t i, std::int64_t) { return i < peakIndex; });
+        // NOLINTNEXTLINE(bugprone-nondeterministic-pointer-iteration-order): the sums are the same in any order.
         for (const auto& [pointer, block] : alive) {
             if (!memory.atPeak.empty()) {
                 memory.atPeak[static_cast<std::size_t>(std::max(block.step, 0))] += block.bytes;

@@ -7,16 +7,21 @@
 #include "backend/graph/Program.h"
 
 #include <cstdint>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace modulelens::graph {
 
 // Checked access to untrusted JSON of torch.export. Everything throws FormatError, which readFormat turns into an Error.
 
-struct FormatError {
+struct FormatError : std::exception {
+    explicit FormatError(base::Error reason) : error(std::move(reason)) {}
+    [[nodiscard]] const char* what() const noexcept override { return error.message.c_str(); }
+
     base::Error error;
 };
 
@@ -31,9 +36,11 @@ struct FormatError {
 [[nodiscard]] const nlohmann::json& member(const nlohmann::json& object, std::string_view key);
 /// Child of an object, or nullptr when it is absent or null.
 [[nodiscard]] const nlohmann::json* findMember(const nlohmann::json& object, std::string_view key);
-/// The json itself when it is an array, else fails.
+/// The json itself when it is an array, else fails. The result lives as long as `json`, so no temporary is taken.
 const nlohmann::json& array(const nlohmann::json& json, std::string_view what);
+const nlohmann::json& array(nlohmann::json&& json, std::string_view what) = delete;
 const nlohmann::json& object(const nlohmann::json& json, std::string_view what);
+const nlohmann::json& object(nlohmann::json&& json, std::string_view what) = delete;
 [[nodiscard]] const std::string& text(const nlohmann::json& json, std::string_view what);
 [[nodiscard]] std::int64_t integer(const nlohmann::json& json, std::string_view what);
 [[nodiscard]] bool boolean(const nlohmann::json& json, std::string_view what);

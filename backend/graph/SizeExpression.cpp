@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <exception>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -18,7 +19,7 @@ constexpr int kMaximumDepth = 100;
 constexpr std::int64_t kMaximumExponent = 62;
 
 /// Thrown and caught in this file: the expression has no value.
-struct NoValue {};
+struct NoValue : std::exception {};
 
 /// An exact fraction, denominator above zero, in lowest terms.
 struct Fraction {
@@ -43,8 +44,8 @@ std::int64_t add(std::int64_t a, std::int64_t b) {
 }
 
 Fraction fraction(std::int64_t numerator, std::int64_t denominator) {
-    constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
-    if (denominator == 0 || numerator == lowest || denominator == lowest) {
+    constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
+    if (denominator == 0 || numerator == kLowest || denominator == kLowest) {
         throw NoValue{};
     }
     if (denominator < 0) {

@@ -17,11 +17,11 @@ using Symbols = std::map<std::string, std::int64_t>;
 
 /// "torch.ops.aten.addmm.default" as "aten::addmm", "_operator.mul" as "_operator::mul".
 std::string operatorNameOf(std::string_view target) {
-    constexpr std::string_view operators = "torch.ops.";
-    constexpr std::string_view higherOrder = "higher_order.";
-    if (target.starts_with(operators)) {
-        target.remove_prefix(operators.size());
-        if (!target.starts_with(higherOrder)) {
+    constexpr std::string_view kOperators = "torch.ops.";
+    constexpr std::string_view kHigherOrder = "higher_order.";
+    if (target.starts_with(kOperators)) {
+        target.remove_prefix(kOperators.size());
+        if (!target.starts_with(kHigherOrder)) {
             target = target.substr(0, target.rfind('.'));
         }
     }

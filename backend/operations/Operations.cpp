@@ -13,6 +13,7 @@
 #include "backend/operations/WorkerJobs.h"
 #include "backend/profile/ProfileFile.h"
 
+#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -232,9 +233,10 @@ base::Result<ProfileReport> Operations::profile(const std::string& addressOrId, 
         if (base::Result<void> done = m_data->worker.run(registry(), *input, settings.device, context, job); !done) {
             return done.error();
         }
-        const auto threads = report.profile->facts().find("threads");
-        report.threads =
-            threads == report.profile->facts().end() ? settings.threads.value_or(0) : std::atoi(threads->second.c_str());
+        report.threads = settings.threads.value_or(0);
+        if (const auto fact = report.profile->facts().find("threads"); fact != report.profile->facts().end()) {
+            std::from_chars(fact->second.data(), fact->second.data() + fact->second.size(), report.threads);
+        }
         report.resultId =
             store(registry(), report.version.id,
                   {{}, "profile", {}, settings.device, report.engine, serialized(profileDocument(report)), report.result.file},

@@ -49,7 +49,7 @@ std::string numberText(double value) {
     return text;
 }
 
-std::string withReason(std::string sentence, const std::string& reason) {
+std::string withReason(const std::string& sentence, const std::string& reason) {
     return sentence + (reason.empty() ? "." : ": " + reason + (reason.back() == '.' ? "" : "."));
 }
 

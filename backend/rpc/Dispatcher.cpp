@@ -72,19 +72,20 @@ struct Dispatcher::Data {
     }
 
     void accept(Request request) {
+        const std::int64_t id = request.id;
         if (handlers.find(request.method) == handlers.end()) {
-            answerError(request.id, {kMethodNotFound, "there is no method '" + request.method + "'", nullptr});
+            answerError(id, {kMethodNotFound, "there is no method '" + request.method + "'", nullptr});
             return;
         }
         std::optional<base::Error> refusal;
         {
             const std::lock_guard lock(mutex);
-            const auto hasId = [&](const std::shared_ptr<Entry>& entry) { return entry->request.id == request.id; };
+            const auto hasId = [&](const std::shared_ptr<Entry>& entry) { return entry->request.id == id; };
             if (closed) {
                 refusal = cancelledError(request.method);
             } else if ((running && hasId(running)) || std::find_if(queue.begin(), queue.end(), hasId) != queue.end()) {
-                refusal = base::Error{
-                    base::ErrorCode::InvalidArgument, "the request id " + std::to_string(request.id) + " is in use", {}};
+                refusal =
+                    base::Error{base::ErrorCode::InvalidArgument, "the request id " + std::to_string(id) + " is in use", {}};
             } else {
                 auto entry = std::make_shared<Entry>();
                 entry->request = std::move(request);
@@ -92,7 +93,7 @@ struct Dispatcher::Data {
             }
         }
         if (refusal) {
-            answer(request.id, *std::move(refusal));
+            answer(id, *std::move(refusal));
         } else {
             changed.notify_one();
         }

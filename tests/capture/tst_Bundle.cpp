@@ -164,6 +164,7 @@ private slots:
     void archive_givesTheSameAsTheFolder() {
         const auto members = test::TinyBundle{}.files();
         std::vector<test::ZipEntry> entries;
+        entries.reserve(members.size());
         for (const auto& [name, text] : members) {
             entries.push_back({name, text});
         }
@@ -237,7 +238,7 @@ private slots:
                        QString::fromStdString(goldenFolder().string()), temporary.path()});
         QVERIFY(process.waitForFinished(100000));
         QVERIFY2(process.exitCode() == 0, process.readAllStandardError().constData());
-        constexpr std::size_t step = 487;
+        constexpr std::size_t kStep = 487;
         for (const char* name : {"plain.mlens", "wide.mlens"}) {
             const std::filesystem::path path = temporary.path().toStdString();
             const std::string whole = *base::realFileSystem().read(path / name, 1 << 24);
@@ -245,7 +246,7 @@ private slots:
             std::string& changed = files.files[""] = whole;
             const auto good = check(files);
             QVERIFY2(good, good ? "" : good.error().text().c_str());
-            for (std::size_t i = 0; i < whole.size(); i += step) {
+            for (std::size_t i = 0; i < whole.size(); i += kStep) {
                 changed[i] = static_cast<char>(whole[i] ^ (1 << (i % 8)));
                 QVERIFY2(!check(files), std::to_string(i).c_str());
                 changed[i] = whole[i];

@@ -135,6 +135,7 @@ private Q_SLOTS:
         const int handle = load(module);
         const auto result = valueOf(m_engine.run(module.callParams(handle), {}));
         std::vector<std::string> pointers;
+        pointers.reserve(result.outputs.size());
         for (const protocol::OutputTensor& output : result.outputs) {
             pointers.push_back(output.pointer);
         }

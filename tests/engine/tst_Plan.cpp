@@ -154,8 +154,8 @@ private Q_SLOTS:
     }
 
     void sizeDividedByZero_isAnError() {
-        QVERIFY_EXCEPTION_THROWN((void)engine::evaluate(engine::PythonOperator::Modulo, {std::int64_t{1}, std::int64_t{0}}),
-                                 engine::Failure);
+        QVERIFY_THROWS_EXCEPTION(engine::Failure,
+                                 (void)engine::evaluate(engine::PythonOperator::Modulo, {std::int64_t{1}, std::int64_t{0}}));
     }
 };
 

@@ -49,7 +49,7 @@ public:
                 *m_owner.m_capacityBytes -= fitting;
             }
         }
-        const auto written = m_inner->append(bytes.first(fitting));
+        auto written = m_inner->append(bytes.first(fitting));
         m_writtenBytes += fitting;
         if (written && fitting < bytes.size()) {
             return base::errorFromErrno(ENOSPC, "write", m_path);

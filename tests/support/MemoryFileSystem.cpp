@@ -95,6 +95,7 @@ base::Result<std::vector<std::string>> MemoryFileSystem::listFiles(const std::fi
         return missing(directory);
     }
     std::vector<std::string> names;
+    names.reserve(files.size());
     for (const auto& [name, text] : files) {
         names.push_back(name);
     }

@@ -24,7 +24,7 @@ void putCommon(std::string& out, const ZipEntry& entry, std::uint64_t size) {
 } // namespace
 
 std::string makeZip(const std::vector<ZipEntry>& entries, bool zip64) {
-    constexpr std::uint64_t in64 = 0xffffffff;
+    constexpr std::uint64_t kIn64 = 0xffffffff;
     std::string file;
     std::string directory;
     for (const ZipEntry& entry : entries) {
@@ -32,7 +32,7 @@ std::string makeZip(const std::vector<ZipEntry>& entries, bool zip64) {
         const std::string& localName = entry.localName.empty() ? entry.name : entry.localName;
         put(file, 0x04034b50, 4);
         put(file, 20, 2);
-        putCommon(file, entry, zip64 ? in64 : entry.data.size());
+        putCommon(file, entry, zip64 ? kIn64 : entry.data.size());
         put(file, localName.size(), 2);
         put(file, 0, 2);
         file += localName + entry.data;
@@ -40,14 +40,14 @@ std::string makeZip(const std::vector<ZipEntry>& entries, bool zip64) {
         put(directory, 0x02014b50, 4);
         put(directory, 20, 2);
         put(directory, 20, 2);
-        putCommon(directory, entry, zip64 ? in64 : entry.data.size());
+        putCommon(directory, entry, zip64 ? kIn64 : entry.data.size());
         put(directory, entry.name.size(), 2);
         put(directory, zip64 ? 28 : 0, 2);
         put(directory, 0, 2);
         put(directory, 0, 2);
         put(directory, 0, 2);
         put(directory, 0, 4);
-        put(directory, zip64 ? in64 : offset, 4);
+        put(directory, zip64 ? kIn64 : offset, 4);
         directory += entry.name;
         if (zip64) {
             put(directory, 1, 2);
@@ -79,8 +79,8 @@ std::string makeZip(const std::vector<ZipEntry>& entries, bool zip64) {
     put(file, 0, 4);
     put(file, entries.size(), 2);
     put(file, entries.size(), 2);
-    put(file, zip64 ? in64 : directory.size(), 4);
-    put(file, zip64 ? in64 : directoryOffset, 4);
+    put(file, zip64 ? kIn64 : directory.size(), 4);
+    put(file, zip64 ? kIn64 : directoryOffset, 4);
     put(file, 0, 2);
     return file;
 }

@@ -291,7 +291,7 @@ private Q_SLOTS:
         QCOMPARE(crashing.finish(), -1);
         Worker babbling("garbage-after:1");
         babbling.initialize();
-        QVERIFY_EXCEPTION_THROWN((void)babbling.next(), std::runtime_error);
+        QVERIFY_THROWS_EXCEPTION(std::runtime_error, (void)babbling.next());
     }
 
 private:

@@ -350,6 +350,7 @@ private slots:
         std::atomic<int> answers = 0;
         {
             std::vector<std::jthread> threads;
+            threads.reserve(kThreads);
             for (int i = 0; i < kThreads; ++i) {
                 threads.emplace_back([&] {
                     for (int k = 0; k < kRequests; ++k) {
@@ -372,6 +373,7 @@ private slots:
                                          {{"reply", kRunResult}}}}}},
                                      *m_scratch));
         std::vector<std::future<bool>> answers;
+        answers.reserve(4);
         for (int i = 0; i < 4; ++i) {
             answers.push_back(std::async(std::launch::async, [&] {
                 const auto ran = client.run(anyCall(), {});

@@ -254,16 +254,16 @@ std::unordered_map<std::string_view, ZeroFamily> makeIndex() {
 
 std::optional<ZeroFamily> findZeroFamily(std::string_view name) {
     static const auto index = makeIndex();
-    constexpr std::string_view aten = "aten::";
+    constexpr std::string_view kAten = "aten::";
     // Arithmetic on Python numbers and sizes, as exported graphs hold it.
     if (name.starts_with("_operator::") || name.starts_with("math::") || name.starts_with("torch::sym_") ||
         name.starts_with("prim::")) {
         return ZeroFamily::View;
     }
-    if (!name.starts_with(aten)) {
+    if (!name.starts_with(kAten)) {
         return std::nullopt;
     }
-    name.remove_prefix(aten.size());
+    name.remove_prefix(kAten.size());
     auto found = index.find(name);
     if (found == index.end() && name.ends_with('_') && !name.ends_with("__")) {
         found = index.find(name.substr(0, name.size() - 1));

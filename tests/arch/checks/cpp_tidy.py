@@ -16,8 +16,9 @@ from pathlib import Path
 from .project import Project
 from .tools import pinned
 
-# Options that only g++ knows; clang would stop at them.
-_ONLY_GCC = ("-Winvalid-pch", "-fno-sanitize-recover=undefined")
+# Options that only g++ knows, where clang would stop; and -Werror: g++ judges the compiler's own warnings, here clang's
+# would fail on deprecations inside the headers of libstdc++. What .clang-tidy lists stays an error.
+_NOT_FOR_CLANG = ("-Winvalid-pch", "-fno-sanitize-recover=undefined", "-Werror")
 
 
 def _database(project: Project, folder: Path) -> list[str]:
@@ -27,7 +28,7 @@ def _database(project: Project, folder: Path) -> list[str]:
         name = os.path.relpath(entry["file"], project.source)
         if name.startswith("..") or name.startswith("build/") or not name.endswith(".cpp"):
             continue
-        words = [word for word in shlex.split(entry["command"]) if word not in _ONLY_GCC and "ccache" not in word]
+        words = [word for word in shlex.split(entry["command"]) if word not in _NOT_FOR_CLANG and "ccache" not in word]
         while "-include" in words:
             at = words.index("-include")
             del words[at : at + 2]
