@@ -105,14 +105,14 @@ std::vector<c10::IValue> Executor::run(const Plan& plan, const std::vector<c10::
     return outputs;
 }
 
-template <bool isObserved>
+template <bool IsObserved>
 void Executor::runSteps(const PlanGraph& graph, Frame& frame) {
     for (const Step& step : graph.steps) {
         if (m_stop->load(std::memory_order_relaxed)) {
             throw Failure({base::ErrorCode::Cancelled, "the run was cancelled", ""});
         }
         if (step.kind == StepKind::Operator) {
-            runOperator<isObserved>(step, frame);
+            runOperator<IsObserved>(step, frame);
         } else if (step.kind == StepKind::PythonOperator) {
             try {
                 std::vector<c10::IValue> operands = flatOperands(step, 0, frame);
@@ -121,7 +121,7 @@ void Executor::runSteps(const PlanGraph& graph, Frame& frame) {
                 rethrowWithStep(step, 0);
             }
         } else {
-            if constexpr (isObserved) {
+            if constexpr (IsObserved) {
                 m_observer->onBegin(step);
             }
             runHigherOrder(step, frame, *this);
@@ -129,7 +129,7 @@ void Executor::runSteps(const PlanGraph& graph, Frame& frame) {
         for (const int slot : step.dead) {
             frame[static_cast<std::size_t>(slot)] = c10::IValue();
         }
-        if constexpr (isObserved) {
+        if constexpr (IsObserved) {
             if (step.kind != StepKind::PythonOperator) {
                 m_observer->onEnd(step);
             }
@@ -137,7 +137,7 @@ void Executor::runSteps(const PlanGraph& graph, Frame& frame) {
     }
 }
 
-template <bool isObserved>
+template <bool IsObserved>
 void Executor::runOperator(const Step& step, Frame& frame) {
     m_stack.clear();
     try {
@@ -148,7 +148,7 @@ void Executor::runOperator(const Step& step, Frame& frame) {
                 m_stack.push_back(load(argument, frame));
             }
         }
-        if constexpr (isObserved) {
+        if constexpr (IsObserved) {
             m_observer->onBegin(step);
         }
         step.operation->callBoxed(m_stack);

@@ -34,9 +34,9 @@ public:
 private:
     using Frame = std::vector<c10::IValue>;
 
-    template <bool isObserved>
+    template <bool IsObserved>
     void runSteps(const PlanGraph& graph, Frame& frame);
-    template <bool isObserved>
+    template <bool IsObserved>
     void runOperator(const Step& step, Frame& frame);
     void storeResults(const Step& step, Frame& frame);
     std::vector<c10::IValue> runSubGraph(const PlanGraph& graph, const std::vector<c10::IValue>& inputs) override;
