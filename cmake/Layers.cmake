@@ -106,6 +106,11 @@ function(ml_sources)
                 <QAbstractItemModel> <QHash> <QMouseEvent> <QPainter> <QString> <QVBoxLayout> <QWidget>
                 <functional> <map> <memory> <string> <vector>)
         endif()
+        if(MODULELENS_PCH AND layer STREQUAL "engine")
+            target_precompile_headers(ml_${layer} PRIVATE
+                <ATen/Functions.h> <ATen/core/Tensor.h> <ATen/core/dispatch/Dispatcher.h> <ATen/core/ivalue.h> <ATen/core/stack.h>
+                <chrono> <functional> <map> <memory> <optional> <set> <string> <vector>)
+        endif()
     else()
         add_library(ml_${layer} INTERFACE)
     endif()
