@@ -43,10 +43,13 @@ nlohmann::json expectedOf(const std::string& name, const std::string& key) {
     return nlohmann::json::parse(file).at(name).at(key);
 }
 
-CapturedModule::CapturedModule(const std::string& name) {
-    const auto folders = require(capture::findBundles(base::realFileSystem(), capturesFolder() / name), name);
-    m_bundle = require(capture::Bundle::open(base::realFileSystem(), folders.front()), name);
-    m_version = require(m_bundle->version(m_bundle->index().versions.at(0)), name);
+CapturedModule::CapturedModule(const std::string& name)
+    : CapturedModule(require(capture::findBundles(base::realFileSystem(), capturesFolder() / name), name).front(), 0) {}
+
+CapturedModule::CapturedModule(const std::filesystem::path& path, std::size_t index) {
+    const std::string name = path.string();
+    m_bundle = require(capture::Bundle::open(base::realFileSystem(), path), name);
+    m_version = require(m_bundle->version(m_bundle->index().versions.at(index)), name);
     for (const auto& [digest, place] : require(m_bundle->tensorExtents(), name)) {
         m_tensors.push_back(extent(digest, place));
     }
@@ -56,8 +59,8 @@ protocol::Extent CapturedModule::extent(const std::string& digest, const capture
     return {digest, place.file.string(), place.offset, place.sizeBytes};
 }
 
-protocol::LoadParams CapturedModule::loadParams() const {
-    const std::string& digest = m_version.programs.at(0).digest;
+protocol::LoadParams CapturedModule::loadParams(std::size_t call) const {
+    const std::string& digest = m_version.calls.at(call).program;
     const auto& programs = m_bundle->index().programs;
     const auto program =
         std::find_if(programs.begin(), programs.end(), [&](const capture::BundleFile& file) { return file.sha256 == digest; });

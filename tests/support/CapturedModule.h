@@ -22,11 +22,15 @@ namespace modulelens::test {
 /// One captured module with the requests that load and call it. Confined to its thread.
 class CapturedModule {
 public:
-    /// Fails the running test when the capture cannot be read.
+    /// Throw, which fails the running test, when the capture cannot be read.
     explicit CapturedModule(const std::string& name);
+    /// Version number `index` of the bundle `path`.
+    CapturedModule(const std::filesystem::path& path, std::size_t index);
 
+    [[nodiscard]] const capture::VersionDocument& version() const { return m_version; }
     [[nodiscard]] std::size_t callCount() const { return m_version.calls.size(); }
-    [[nodiscard]] protocol::LoadParams loadParams() const;
+    /// Of the program that computes call number `call`.
+    [[nodiscard]] protocol::LoadParams loadParams(std::size_t call = 0) const;
     [[nodiscard]] protocol::CallParams callParams(int handle, std::size_t call = 0) const;
 
 private:

@@ -19,11 +19,11 @@ class LeafMapError(ValueError):
 
 def input_pointers(spec: pytree.TreeSpec, call: JsonObject) -> list[str]:
     """Returns the pointer of each user input, in the program's order. Raises LeafMapError."""
-    positional, keyword = spec.children()
+    positional, keyword = _parts(spec)
     pointers: list[str] = []
-    for index, child in enumerate(positional.children()):
+    for index, child in enumerate(_parts(positional)):
         pointers += _leaves(child, call["args"][index], f"/args/{index}")
-    for key, child in zip(keyword.context or [], keyword.children(), strict=True):
+    for key, child in zip(keyword.context or [], _parts(keyword), strict=True):
         if key not in call["kwargs"]:
             raise LeafMapError(f"the program has an input '{key}' that the captured call has not")
         pointers += _leaves(child, call["kwargs"][key], "/kwargs" + pointer_token(key))
@@ -35,11 +35,17 @@ def output_pointers(spec: pytree.TreeSpec, call: JsonObject) -> list[str]:
     return list(_leaves(spec, call["output"], "/output"))
 
 
+def _parts(spec: pytree.TreeSpec) -> list[pytree.TreeSpec]:
+    """Returns the specs of the children, which torch 2.9 keeps under another name than later ones."""
+    children: Any = getattr(spec, "children", None)
+    return list(spec.children_specs if children is None else children())
+
+
 def _leaves(spec: pytree.TreeSpec, encoded: Json, pointer: str) -> Iterator[str]:
     if spec.is_leaf():
         yield pointer
         return
-    for child, (token, item) in zip(spec.children(), _children(spec, encoded, pointer), strict=True):
+    for child, (token, item) in zip(_parts(spec), _children(spec, encoded, pointer), strict=True):
         yield from _leaves(child, item, pointer + token)
 
 
