@@ -58,6 +58,15 @@ ArgumentSource listOf(const graph::MixedListArgument& list) {
     return source;
 }
 
+template <class T>
+c10::List<c10::List<T>> listOfLists(const std::vector<std::vector<T>>& values) {
+    c10::List<c10::List<T>> lists;
+    for (const std::vector<T>& each : values) {
+        lists.push_back(c10::List<T>(c10::ArrayRef<T>(each)));
+    }
+    return lists;
+}
+
 c10::Device deviceOf(const graph::DeviceArgument& device, const DeviceMap& devices) {
     if (device.type == "meta") {
         return c10::Device(c10::DeviceType::Meta);
@@ -150,6 +159,16 @@ ArgumentSource sourceOf(const graph::Argument& argument, const DeviceMap& device
                 return constantOf(deviceOf(value, devices));
             } else if constexpr (std::is_same_v<T, graph::GraphArgument>) {
                 throw Failure({base::ErrorCode::Unsupported, "a sub-graph outside a higher-order operator", ""});
+            } else if constexpr (std::is_same_v<T, graph::IntegerListsArgument>) {
+                return constantOf(listOfLists<std::int64_t>(value.values));
+            } else if constexpr (std::is_same_v<T, graph::FloatListsArgument>) {
+                return constantOf(listOfLists<double>(value.values));
+            } else if constexpr (std::is_same_v<T, graph::OperatorArgument>) {
+                throw Failure({base::ErrorCode::Unsupported, "an operator as a value", ""});
+            } else if constexpr (std::is_same_v<T, graph::TensorListsArgument>) {
+                throw Failure({base::ErrorCode::Unsupported, "lists of tensors inside a list", ""});
+            } else if constexpr (std::is_same_v<T, graph::DictionaryArgument>) {
+                throw Failure({base::ErrorCode::Unsupported, "a dictionary as a value", ""});
             } else if constexpr (std::is_same_v<T, graph::UnsupportedArgument>) {
                 throw Failure({base::ErrorCode::Unsupported, "an argument of the kind " + value.kind, ""});
             } else {

@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: MIT
 #include "backend/engine/CallBinding.h"
 
+#include "backend/engine/FunctionTransforms.h"
 #include "backend/engine/Modes.h"
+#include "backend/graph/InputCheck.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -120,6 +123,7 @@ base::Result<std::unique_ptr<CallBinding>> CallBinding::bind(LoadedProgram& prog
             return built.error();
         }
         binding->bindInputs();
+        binding->checkInputs();
         binding->applyStateBefore();
         return std::move(binding);
     });
@@ -180,6 +184,38 @@ void CallBinding::bindInputs() {
             case graph::InputKind::Token:
             case graph::InputKind::CustomObject:
                 throw Failure({base::ErrorCode::Unsupported, "the program takes a custom object", "Use the Python worker."});
+        }
+    }
+}
+
+// Kernels trust shapes that export proved; others would run into wrong branches or read out of bounds.
+void CallBinding::checkInputs() const {
+    std::vector<graph::GivenInput> given;
+    given.reserve(m_indexByPointer.size());
+    for (const auto& [pointer, index] : m_indexByPointer) {
+        graph::GivenInput input;
+        input.index = index;
+        input.name = "the input at " + pointer;
+        if (const Leaf* leaf = m_inputLeaves.find(pointer)) {
+            input.isTensor = true;
+            input.dtype = leaf->reference.dtype;
+            input.sizes = leaf->reference.shape;
+            input.deviceType = leaf->reference.device.substr(0, leaf->reference.device.find(':'));
+        } else if (m_inputs[index].isInt()) {
+            input.integer = m_inputs[index].toInt();
+        }
+        given.push_back(std::move(input));
+    }
+    const auto checked = graph::checkInputs(m_program.program(), given);
+    if (!checked) {
+        throw Failure(checked.error());
+    }
+    const std::vector<std::string>& known = m_program.program().inputPointers;
+    for (const capture::LocatedTensor& located : m_call.inputs) {
+        if (std::find(known.begin(), known.end(), located.pointer) == known.end()) {
+            throw Failure({base::ErrorCode::InvalidArgument,
+                           "the call has an input at " + located.pointer + ", which the program does not take",
+                           "Use a program that was exported for this call."});
         }
     }
 }
@@ -274,6 +310,7 @@ CallBinding::Outcome CallBinding::run(const std::atomic<bool>& stop, const RunOp
         if (options.beforeRun) {
             options.beforeRun();
         }
+        const TransformScope transforms;
         const auto start = std::chrono::steady_clock::now();
         outcome.outputs = m_executor.run(m_program.plan(), m_inputs, stop, options.observer);
         synchronize(m_program.devices().to);

@@ -54,6 +54,7 @@ private:
     CallBinding(LoadedProgram& program) : m_program(program), m_store(&program.store()) {}
 
     void bindInputs();
+    void checkInputs() const;
     void bindUserInput(std::size_t index, const std::string& pointer);
     void checkConstantInput(const graph::InputSpec& spec, const std::string& pointer) const;
     void applyStateBefore();

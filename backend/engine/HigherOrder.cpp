@@ -3,6 +3,7 @@
 #include "backend/engine/HigherOrder.h"
 
 #include "backend/engine/Executor.h"
+#include "backend/engine/FunctionTransforms.h"
 
 #include <ATen/Functions.h>
 #include <ATen/autocast_mode.h>
@@ -174,9 +175,20 @@ void runHigherOrder(const Step& step, std::vector<c10::IValue>& frame, SubGraphR
         case StepKind::WhileLoop:
             runWhile(step, frame, runner);
             return;
-        default:
+        case StepKind::Wrap:
+            storeFlat(step, runner.runSubGraph(*step.arguments[0].graph, flatOperands(step, 1, frame)), frame);
+            return;
+        case StepKind::Map:
+        case StepKind::Scan:
             runMapOrScan(step, frame, runner);
             return;
+        default: {
+            std::vector<c10::IValue> results = runFunctionTransform(step.kind, flatOperands(step, 0, frame));
+            if (!results.empty()) {
+                storeFlat(step, std::move(results), frame);
+            }
+            return;
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 #include "backend/engine/Plan.h"
 
 #include "backend/engine/ArgumentBinding.h"
+#include "backend/engine/HigherOrderPlan.h"
 
 #include <algorithm>
 #include <map>
@@ -48,20 +49,19 @@ const std::map<std::string_view, PythonOperator>& pythonOperators() {
                                                                   {"round", PythonOperator::Round},
                                                                   {"_sym_sqrt", PythonOperator::SquareRoot},
                                                                   {"sqrt", PythonOperator::SquareRoot},
+                                                                  {"sym_sqrt", PythonOperator::SquareRoot},
+                                                                  {"lshift", PythonOperator::LeftShift},
+                                                                  {"rshift", PythonOperator::RightShift},
+                                                                  {"pos", PythonOperator::Positive},
                                                                   {"sym_ite", PythonOperator::IfElse},
                                                                   {"getitem", PythonOperator::GetItem}};
     return table;
 }
 
-std::optional<StepKind> higherOrderKind(std::string_view name) {
-    static const std::map<std::string_view, StepKind> table{{"cond", StepKind::Cond},
-                                                            {"wrap_with_set_grad_enabled", StepKind::SetGrad},
-                                                            {"while_loop", StepKind::WhileLoop},
-                                                            {"wrap_with_autocast", StepKind::Autocast},
-                                                            {"map_impl", StepKind::Map},
-                                                            {"scan", StepKind::Scan}};
-    const auto found = table.find(name);
-    return found == table.end() ? std::nullopt : std::optional(found->second);
+// Checks of what export assumed, which are other here (device) or done already, and the loading of Python's own rules.
+bool isWithoutEffect(std::string_view target) {
+    return target == "torch.ops.aten._assert_tensor_metadata.default" || target == "torch.ops.higher_order.print" ||
+           target == "torch._functorch.predispatch.lazy_load_decompositions";
 }
 
 struct OperatorName {
@@ -160,7 +160,7 @@ public:
             result.inputs.push_back(value != nullptr ? checkedSlot(source, value->value) : -1);
         }
         for (const graph::Node& node : source.nodes) {
-            if (node.target != "torch.ops.aten._assert_tensor_metadata.default") {
+            if (!isWithoutEffect(node.target)) {
                 addStep(result, source, node, depth);
             }
         }
@@ -218,6 +218,13 @@ private:
         const std::string_view target = node.target;
         if (target.starts_with(kHigherOrderPrefix)) {
             bindHigherOrder(step, source, node, depth);
+        } else if (const std::optional<StepKind> kind = functionTransformKind(target)) {
+            step.kind = *kind;
+            step.name = node.target;
+            for (const graph::NamedArgument& input : node.inputs) {
+                step.arguments.push_back(checkedSource(source, input.argument));
+            }
+            checkHigherOrder(step);
         } else if (target.starts_with(kOperatorPrefix)) {
             bindOperator(step, source, node);
             ++m_operatorCount;
@@ -237,13 +244,12 @@ private:
 
     void bindHigherOrder(Step& step, const graph::Graph& source, const graph::Node& node, int depth) {
         const std::string_view name = std::string_view(node.target).substr(kHigherOrderPrefix.size());
-        const std::optional<StepKind> kind = higherOrderKind(name);
-        if (!kind) {
-            throw Failure({base::ErrorCode::Unsupported, "a higher-order operator that this engine does not run", ""});
-        }
-        step.kind = *kind;
+        step.kind = higherOrderKind(name);
         step.name = "higher_order::" + std::string(name);
         for (const graph::NamedArgument& input : node.inputs) {
+            if (isIgnoredOperand(step.kind, input)) {
+                continue;
+            }
             if (const auto* sub = std::get_if<graph::GraphArgument>(&input.argument)) {
                 ArgumentSource argument;
                 argument.kind = SourceKind::SubGraph;
@@ -257,40 +263,6 @@ private:
             }
         }
         checkHigherOrder(step);
-    }
-
-    // The executor reads these positions without looking again.
-    static void checkHigherOrder(const Step& step) {
-        const auto isGraph = [&](std::size_t i) {
-            return i < step.arguments.size() && step.arguments[i].kind == SourceKind::SubGraph;
-        };
-        const std::size_t count = step.arguments.size();
-        bool isGood = false;
-        switch (step.kind) {
-            case StepKind::Cond:
-                isGood = isGraph(1) && isGraph(2);
-                break;
-            case StepKind::SetGrad:
-                isGood = isGraph(1);
-                break;
-            case StepKind::Autocast:
-                isGood = isGraph(4) && step.arguments[0].constant.isString();
-                break;
-            case StepKind::WhileLoop:
-                isGood = isGraph(0) && isGraph(1) && count >= 3;
-                break;
-            case StepKind::Map:
-                isGood = isGraph(0) && count >= 2;
-                break;
-            case StepKind::Scan:
-                isGood = isGraph(0) && count >= 3;
-                break;
-            default:
-                break;
-        }
-        if (!isGood) {
-            throw Failure({base::ErrorCode::Unsupported, "arguments in an order that this engine does not know", ""});
-        }
     }
 
     void bindOperator(Step& step, const graph::Graph& source, const graph::Node& node) {

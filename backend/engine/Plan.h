@@ -42,7 +42,21 @@ struct ArgumentSource {
     std::shared_ptr<const PlanGraph> graph;
 };
 
-enum class StepKind : std::uint8_t { Operator, PythonOperator, Cond, SetGrad, Autocast, WhileLoop, Map, Scan };
+enum class StepKind : std::uint8_t {
+    Operator,
+    PythonOperator,
+    Cond,
+    SetGrad,
+    Autocast,
+    WhileLoop,
+    Map,
+    Scan,
+    Wrap,            ///< A graph that is run as it stands: checkpoints, hints, regions.
+    PushVmap,        ///< The calls that torch.vmap becomes.
+    AddBatchDimension,
+    RemoveBatchDimension,
+    PopVmap,
+};
 
 /// Python's operators on sizes and flags, which export leaves in the graph.
 enum class PythonOperator : std::uint8_t {
@@ -72,6 +86,9 @@ enum class PythonOperator : std::uint8_t {
     Floor,
     Round,
     SquareRoot,
+    LeftShift,
+    RightShift,
+    Positive,
     IfElse,
     GetItem,
 };

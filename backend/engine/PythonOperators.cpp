@@ -10,14 +10,6 @@ namespace modulelens::engine {
 
 namespace {
 
-std::int64_t floorDivide(std::int64_t left, std::int64_t right) {
-    if (right == 0) {
-        throw Failure({base::ErrorCode::InvalidArgument, "a size is divided by zero", ""});
-    }
-    const std::int64_t quotient = left / right;
-    return left % right != 0 && (left < 0) != (right < 0) ? quotient - 1 : quotient;
-}
-
 bool isInteger(const c10::IValue& value) {
     return value.isInt() || value.isBool();
 }
@@ -30,15 +22,85 @@ double floatOf(const c10::IValue& value) {
     return value.isDouble() ? value.toDouble() : static_cast<double>(integerOf(value));
 }
 
-std::int64_t integerPower(std::int64_t base, std::int64_t exponent) {
-    std::int64_t result = 1;
-    for (; exponent > 0; exponent >>= 1) {
-        if ((exponent & 1) != 0) {
-            result *= base;
-        }
-        base *= base;
+[[noreturn]] void failOverflow() {
+    throw Failure({base::ErrorCode::InvalidArgument, "a size does not fit into 64 bits", ""});
+}
+
+std::int64_t multiply(std::int64_t left, std::int64_t right) {
+    std::int64_t result = 0;
+    if (__builtin_mul_overflow(left, right, &result)) {
+        failOverflow();
     }
     return result;
+}
+
+std::int64_t add(std::int64_t left, std::int64_t right) {
+    std::int64_t result = 0;
+    if (__builtin_add_overflow(left, right, &result)) {
+        failOverflow();
+    }
+    return result;
+}
+
+std::int64_t subtract(std::int64_t left, std::int64_t right) {
+    std::int64_t result = 0;
+    if (__builtin_sub_overflow(left, right, &result)) {
+        failOverflow();
+    }
+    return result;
+}
+
+double multiply(double left, double right) {
+    return left * right;
+}
+double add(double left, double right) {
+    return left + right;
+}
+double subtract(double left, double right) {
+    return left - right;
+}
+
+std::int64_t floorDivide(std::int64_t left, std::int64_t right) {
+    if (right == 0) {
+        throw Failure({base::ErrorCode::InvalidArgument, "a size is divided by zero", ""});
+    }
+    if (right == -1) {
+        return subtract(0, left);
+    }
+    const std::int64_t quotient = left / right;
+    return left % right != 0 && (left < 0) != (right < 0) ? quotient - 1 : quotient;
+}
+
+std::int64_t integerPower(std::int64_t base, std::int64_t exponent) {
+    std::int64_t result = 1;
+    while (true) {
+        if ((exponent & 1) != 0) {
+            result = multiply(result, base);
+        }
+        exponent >>= 1;
+        if (exponent == 0) {
+            return result;
+        }
+        base = multiply(base, base);
+    }
+}
+
+std::int64_t shifted(std::int64_t value, std::int64_t places, bool isLeft) {
+    if (places < 0) {
+        throw Failure({base::ErrorCode::InvalidArgument, "a size is shifted by a negative number", ""});
+    }
+    if (isLeft) {
+        return value == 0 ? 0 : places > 62 ? (failOverflow(), 0) : multiply(value, std::int64_t{1} << places);
+    }
+    return value >> std::min<std::int64_t>(places, 63);
+}
+
+// Whole numbers beyond 64 bits, infinities and NaN have no integer.
+std::int64_t integerOf(double value) {
+    if (!(value >= -9223372036854775808.0 && value < 9223372036854775808.0)) {
+        failOverflow();
+    }
+    return static_cast<std::int64_t>(value);
 }
 
 template <class T>
@@ -57,11 +119,11 @@ std::optional<c10::IValue> compare(PythonOperator operation, T left, T right) {
         case PythonOperator::NotEqual:
             return left != right;
         case PythonOperator::Add:
-            return left + right;
+            return add(left, right);
         case PythonOperator::Subtract:
-            return left - right;
+            return subtract(left, right);
         case PythonOperator::Multiply:
-            return left * right;
+            return multiply(left, right);
         case PythonOperator::Minimum:
             return std::min(left, right);
         case PythonOperator::Maximum:
@@ -75,21 +137,24 @@ c10::IValue evaluateUnary(PythonOperator operation, const c10::IValue& operand) 
     const bool isWhole = isInteger(operand);
     switch (operation) {
         case PythonOperator::Negate:
-            return isWhole ? c10::IValue(-integerOf(operand)) : c10::IValue(-floatOf(operand));
+            return isWhole ? c10::IValue(subtract(0, integerOf(operand))) : c10::IValue(-floatOf(operand));
+        case PythonOperator::Positive:
+            return isWhole ? c10::IValue(integerOf(operand)) : operand;
         case PythonOperator::Absolute:
-            return isWhole ? c10::IValue(std::abs(integerOf(operand))) : c10::IValue(std::abs(floatOf(operand)));
+            return isWhole ? c10::IValue(integerOf(operand) < 0 ? subtract(0, integerOf(operand)) : integerOf(operand))
+                           : c10::IValue(std::abs(floatOf(operand)));
         case PythonOperator::Not:
             return floatOf(operand) == 0;
         case PythonOperator::ToFloat:
             return floatOf(operand);
         case PythonOperator::ToInteger:
-            return isWhole ? integerOf(operand) : static_cast<std::int64_t>(std::trunc(floatOf(operand)));
+            return isWhole ? integerOf(operand) : integerOf(std::trunc(floatOf(operand)));
         case PythonOperator::Ceiling:
-            return isWhole ? integerOf(operand) : static_cast<std::int64_t>(std::ceil(floatOf(operand)));
+            return isWhole ? integerOf(operand) : integerOf(std::ceil(floatOf(operand)));
         case PythonOperator::Floor:
-            return isWhole ? integerOf(operand) : static_cast<std::int64_t>(std::floor(floatOf(operand)));
+            return isWhole ? integerOf(operand) : integerOf(std::floor(floatOf(operand)));
         case PythonOperator::Round:
-            return isWhole ? integerOf(operand) : static_cast<std::int64_t>(std::nearbyint(floatOf(operand)));
+            return isWhole ? integerOf(operand) : integerOf(std::nearbyint(floatOf(operand)));
         case PythonOperator::SquareRoot:
             return std::sqrt(floatOf(operand));
         default:
@@ -117,6 +182,10 @@ c10::IValue evaluateBinary(PythonOperator operation, const c10::IValue& left, co
         case PythonOperator::Power:
             return isWhole && integerOf(right) >= 0 ? c10::IValue(integerPower(integerOf(left), integerOf(right)))
                                                     : c10::IValue(std::pow(floatOf(left), floatOf(right)));
+        case PythonOperator::LeftShift:
+            return shifted(integerOf(left), integerOf(right), true);
+        case PythonOperator::RightShift:
+            return shifted(integerOf(left), integerOf(right), false);
         case PythonOperator::And:
             return left.isBool() && right.isBool() ? c10::IValue(left.toBool() && right.toBool())
                                                    : c10::IValue(integerOf(left) & integerOf(right));

@@ -109,7 +109,25 @@ struct GraphArgument {
     std::string name;
     std::shared_ptr<const Graph> graph;
 };
-/// A kind that this reader knows of but cannot represent (custom objects, operators as values).
+/// An operator as a value: "torch.ops.aten.mm.default". Only higher-order operators take one.
+struct OperatorArgument {
+    std::string value;
+};
+struct TensorListsArgument {
+    std::vector<std::vector<ValueId>> values;
+};
+struct IntegerListsArgument {
+    std::vector<std::vector<std::int64_t>> values;
+};
+struct FloatListsArgument {
+    std::vector<std::vector<double>> values;
+};
+struct NamedArgument;
+/// Keywords and hints of higher-order operators.
+struct DictionaryArgument {
+    std::shared_ptr<const std::vector<NamedArgument>> entries;
+};
+/// A kind that this reader knows of but cannot represent (custom objects), or does not know.
 struct UnsupportedArgument {
     std::string kind;
 };
@@ -117,7 +135,8 @@ struct UnsupportedArgument {
 using Argument = std::variant<NoneArgument, ValueArgument, ValueListArgument, IntegerArgument, FloatArgument, BooleanArgument,
                               ComplexArgument, StringArgument, IntegerListArgument, FloatListArgument, BooleanListArgument,
                               StringListArgument, MixedListArgument, ScalarTypeArgument, LayoutArgument, MemoryFormatArgument,
-                              DeviceArgument, GraphArgument, UnsupportedArgument>;
+                              DeviceArgument, GraphArgument, OperatorArgument, TensorListsArgument, IntegerListsArgument,
+                              FloatListsArgument, DictionaryArgument, UnsupportedArgument>;
 
 struct NamedArgument {
     std::string name;           ///< Schema argument name; empty when the file gives none (higher-order operators).

@@ -161,10 +161,32 @@ private:
             const ValueId id = optionalTensor(content, use);
             return id < 0 ? Argument(NoneArgument{}) : Argument(ValueArgument{id});
         }
+        if (kind == "as_nested_tensors") {
+            TensorListsArgument lists;
+            for (const json& list : array(content, kind)) {
+                lists.values.emplace_back();
+                for (const json& item : array(list, kind)) {
+                    lists.values.back().push_back(value(member(item, "name"), use, ValueKind::Tensor));
+                }
+            }
+            return lists;
+        }
+        if (kind == "as_string_to_argument") {
+            return dictionary(content, use);
+        }
         if (kind.starts_with("as_sym_")) {
             return symbolic(kind, content, use);
         }
         return literal(kind, content);
+    }
+
+    Argument dictionary(const json& source, Use use) {
+        object(source, "a dictionary");
+        auto entries = std::make_shared<std::vector<NamedArgument>>();
+        for (auto entry = source.begin(); entry != source.end(); ++entry) {
+            entries->push_back({entry.key(), argument(*entry, use)});
+        }
+        return DictionaryArgument{std::move(entries)};
     }
 
     ValueId optionalTensor(const json& source, Use use) {
@@ -260,6 +282,18 @@ private:
         }
         if (kind == "as_strings") {
             return readList<StringListArgument>(content, kind, text);
+        }
+        if (kind == "as_int_lists") {
+            return readList<IntegerListsArgument>(content, kind, [&](const json& list, auto) {
+                return readList<IntegerListArgument>(list, kind, integer).values;
+            });
+        }
+        if (kind == "as_float_lists") {
+            return readList<FloatListsArgument>(
+                content, kind, [&](const json& list, auto) { return readList<FloatListArgument>(list, kind, number).values; });
+        }
+        if (kind == "as_operator") {
+            return OperatorArgument{text(content, kind)};
         }
         if (kind == "as_complex") {
             return ComplexArgument{{number(member(content, "real"), kind), number(member(content, "imag"), kind)}};

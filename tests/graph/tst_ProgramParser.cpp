@@ -122,7 +122,16 @@ private slots:
         QCOMPARE(mixed.integerLiterals[0], 9007199254740993);
         QVERIFY(mixed.values[1] >= 0);
         QCOMPARE(argumentOf<graph::IntegerArgument>({{"as_sym_int", {{"as_int", 4}}}}).value, 4);
-        QCOMPARE(argumentOf<graph::UnsupportedArgument>({{"as_operator", "x"}}).kind, std::string("as_operator"));
+        QCOMPARE(argumentOf<graph::OperatorArgument>({{"as_operator", "torch.ops.aten.mm.default"}}).value,
+                 std::string("torch.ops.aten.mm.default"));
+        QCOMPARE(argumentOf<graph::IntegerListsArgument>({{"as_int_lists", {{1, 2}, json::array()}}}).values,
+                 (std::vector<std::vector<std::int64_t>>{{1, 2}, {}}));
+        QCOMPARE(argumentOf<graph::FloatListsArgument>({{"as_float_lists", {{0.5}}}}).values[0][0], 0.5);
+        const auto nested = argumentOf<graph::TensorListsArgument>(
+            {{"as_nested_tensors", json::array({json::array({{{"name", "x"}}}), json::array()})}});
+        QCOMPARE(nested.values.size(), std::size_t{2});
+        const auto dictionary = argumentOf<graph::DictionaryArgument>({{"as_string_to_argument", {{"a", {{"as_int", 3}}}}}});
+        QCOMPARE(std::get<graph::IntegerArgument>(dictionary.entries->at(0).argument).value, 3);
         QCOMPARE(argumentOf<graph::UnsupportedArgument>({{"as_brand_new", 1}}).kind, std::string("as_brand_new"));
     }
 

@@ -5,17 +5,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 from torch.export import ExportedProgram
+from torch.utils import _pytree as pytree
 
 from modulelens.json_types import JsonObject
 
@@ -39,7 +42,8 @@ def archive_program(program: ExportedProgram, sidecar: JsonObject) -> bytes:
     text = json.dumps(sidecar, ensure_ascii=False, separators=(",", ":"))
     with tempfile.TemporaryDirectory(prefix="modulelens-") as folder:
         path = Path(folder) / f"{_STEM}.pt2"
-        torch.export.save(program, path, extra_files={"modulelens.json": text})
+        with _storable_specs(program):
+            torch.export.save(program, path, extra_files={"modulelens.json": text})
         _refuse_pickles(path)
         return path.read_bytes()
 
@@ -65,6 +69,32 @@ def _shorten_paths(program: ExportedProgram) -> None:
                 node.meta["stack_trace"] = _FILE_IN_TRACE.sub(
                     lambda found: f'File "{shorten_path(found.group(1))}"', trace
                 )
+
+
+@contextlib.contextmanager
+def _storable_specs(program: ExportedProgram) -> Iterator[None]:
+    """Puts plain containers in the place of input and output classes that torch cannot name in a file.
+
+    Named tuples and `torch.return_types` are such. The sidecar says where each value stands, so nothing is lost.
+    """
+    signature: Any = program.module_call_graph[0].signature
+    kept = (signature.in_spec, signature.out_spec)
+    if not _is_storable(signature.in_spec):
+        signature.in_spec = pytree.tree_structure((tuple(range(signature.in_spec.num_leaves)), {}))
+    if not _is_storable(signature.out_spec):
+        signature.out_spec = pytree.tree_structure(list(range(signature.out_spec.num_leaves)))
+    try:
+        yield
+    finally:
+        signature.in_spec, signature.out_spec = kept
+
+
+def _is_storable(spec: pytree.TreeSpec) -> bool:
+    try:
+        pytree.treespec_dumps(spec)
+    except (NotImplementedError, TypeError, ValueError):
+        return False
+    return True
 
 
 def _refuse_pickles(path: Path) -> None:
