@@ -132,11 +132,22 @@ int FlameGraphPainter::hueIndex(const Profile& profile, ScopeId scope) {
     return index;
 }
 
+double FlameGraphPainter::hotShare(const ProfileView& view, const FlameSpan& span) {
+    const bool isAboveLanes =
+        span.lane == FlameLane::Whole && view.forwardColumn() != nullptr && view.backwardColumn() != nullptr;
+    if (span.scope != view.hotspot() || (isAboveLanes && view.childOrder().children(span.scope).size() > 0)) {
+        return 0;
+    }
+    const std::int64_t own = valueIn(view, span.lane, span.scope, &profile::Column::self);
+    const std::int64_t whole = valueIn(view, span.lane, span.scope, &profile::Column::total);
+    return whole <= own ? 1 : static_cast<double>(own) / static_cast<double>(whole);
+}
+
 const FlameGraphPainter::Style& FlameGraphPainter::styleOf(const ProfileView& view, const FlameSpan& span) {
     if (span.isPass) {
         return m_styles[kNoHue][1];
     }
-    if (span.scope == view.hotspot()) {
+    if (hotShare(view, span) == 1) {
         return m_hotStyle;
     }
     const auto hue = static_cast<std::size_t>(hueIndex(*m_profile, span.scope));
@@ -189,7 +200,7 @@ const FlameGraphPainter::Label& FlameGraphPainter::label(const QString& text, in
 }
 
 QString FlameGraphPainter::labelOf(const ProfileView& view, const FlameSpan& span, double room) {
-    const bool isHot = span.scope == view.hotspot() && !span.isPass;
+    const bool isHot = hotShare(view, span) == 1 && !span.isPass;
     const int weight = isHot ? kSemibold : span.isPass || span.scope == 0 ? kMedium : kRegular;
     QString name;
     if (span.isPass) {
@@ -256,13 +267,40 @@ void FlameGraphPainter::paintBox(QPainter& painter, const Scene& scene, const Fl
     if (box.width() > 3 && !span.isPass && !isAboveLanes && style.foot.isValid()) {
         painter.fillRect(QRect(box.left(), box.bottom(), box.width(), 1), style.foot);
     }
+    const double hot = hotShare(*scene.view, span);
+    QRect labelBox = box;
+    if (hot > 0 && hot < 1) {
+        const QRect own = box.adjusted(box.width() - std::max(1, static_cast<int>(std::lround(box.width() * hot))), 0, 0, 0);
+        paintHotPart(painter, scene, span, own);
+        labelBox.setRight(own.left() - 2);
+    }
     if (span.scope == scene.view->hovered() && !span.isPass) {
         painter.setPen(Theme::current().text2);
         painter.setBrush(Qt::NoBrush);
         painter.drawRect(box.adjusted(0, 0, -1, -1));
     }
-    if (box.width() > 14) {
-        paintLabels(painter, scene, span, box, style.text);
+    if (labelBox.width() > 14) {
+        paintLabels(painter, scene, span, labelBox, style.text);
+    }
+}
+
+void FlameGraphPainter::paintHotPart(QPainter& painter, const Scene& scene, const FlameSpan& span, const QRect& part) {
+    painter.fillRect(part, m_hotStyle.fill);
+    if (part.width() <= 18) {
+        return;
+    }
+    paintIcon(painter, QRectF(part.left() + 3, part.top() + (part.height() - 13) / 2.0, 13, 13), Icon::Hot, m_hotStyle.text);
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    const QString value = valueText(*scene.view, valueIn(*scene.view, span.lane, span.scope, &profile::Column::self));
+    for (const QString& words : {QString(value + QObject::tr(" in no child")), value}) {
+        const Label& text = label(words, kSemibold);
+        if (text.width + 22 <= part.width()) {
+            painter.setFont(m_fonts[kSemibold]);
+            painter.setPen(m_hotStyle.text);
+            painter.drawStaticText(
+                QPointF(part.left() + 18, part.top() + std::round((part.height() - text.text.size().height()) / 2)), text.text);
+            return;
+        }
     }
 }
 
@@ -293,7 +331,7 @@ void FlameGraphPainter::paintMerged(QPainter& painter, const FlameSpan& span, co
 void FlameGraphPainter::paintLabels(QPainter& painter, const Scene& scene, const FlameSpan& span, const QRect& box,
                                     const QColor& colour) {
     const ProfileView& view = *scene.view;
-    const bool isHot = span.scope == view.hotspot() && !span.isPass;
+    const bool isHot = hotShare(view, span) == 1 && !span.isPass;
     const int weight = isHot ? kSemibold : span.isPass || span.scope == 0 ? kMedium : kRegular;
     double left = box.left() + 4;
     double room = box.width() - 8 - (box.width() > 40 ? 2 : 0);

@@ -67,7 +67,11 @@ private:
     void prepare(const models::ProfileView& view);
     [[nodiscard]] int hueIndex(const profile::Profile& profile, profile::ScopeId scope);
     [[nodiscard]] const Style& styleOf(const models::ProfileView& view, const models::FlameSpan& span);
+    /// How much of a box is the heaviest self: 1 for all of it, 0 for none.
+    [[nodiscard]] static double hotShare(const models::ProfileView& view, const models::FlameSpan& span);
     void paintBox(QPainter& painter, const Scene& scene, const models::FlameSpan& span, const QRect& box);
+    /// The end of a box under which no child lies, where that is the heaviest self.
+    void paintHotPart(QPainter& painter, const Scene& scene, const models::FlameSpan& span, const QRect& part);
     void paintMerged(QPainter& painter, const models::FlameSpan& span, const QRect& box);
     void paintLabels(QPainter& painter, const Scene& scene, const models::FlameSpan& span, const QRect& box,
                      const QColor& colour);

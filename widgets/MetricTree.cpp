@@ -131,6 +131,19 @@ void MetricTree::expandHotPath() {
             last = m_view->childOrder().children(last).front();
         }
     }
+    // Where the heaviest self is a module's own, the way on is the heaviest child, as far as that was measured.
+    if (m_view->hotspot() != ProfileView::kNoScope) {
+        const auto heaviestChild = [this](ScopeId scope) {
+            const auto children = m_view->childOrder().children(scope);
+            const bool isMeasured = !children.empty() && m_view->total(children.front()).value_or(0) > 0;
+            return isMeasured && m_view->profile()->kind(children.front()) != profile::ScopeKind::Unattributed
+                       ? children.front()
+                       : ProfileView::kNoScope;
+        };
+        for (ScopeId next = heaviestChild(last); next != ProfileView::kNoScope; next = heaviestChild(next)) {
+            last = next;
+        }
+    }
     for (const ScopeId scope : m_view->pathTo(last)) {
         if (scope != last) {
             expand(m_model->indexOf(scope));

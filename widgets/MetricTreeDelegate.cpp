@@ -65,6 +65,16 @@ bool MetricTreeDelegate::isHot(const QModelIndex& index) const {
     return !m_model->isUnattributed(index) && m_model->scopeAt(index) == m_model->view()->hotspot();
 }
 
+bool MetricTreeDelegate::isWhollyHot(const QModelIndex& index) const {
+    const ProfileView& view = *m_model->view();
+    if (view.hotspot() == ProfileView::kNoScope || m_model->scopeAt(index) != view.hotspot()) {
+        return false;
+    }
+    // The row of what no child explains is the heavy part of a module that has children.
+    return m_model->isUnattributed(index) || view.share() == ProfileView::Share::Self ||
+           view.self(view.hotspot()) == view.total(view.hotspot());
+}
+
 bool MetricTreeDelegate::isOnHotPath(const QModelIndex& index) const {
     const ProfileView& view = *m_model->view();
     const ScopeId scope = m_model->scopeAt(index);
@@ -175,8 +185,9 @@ void MetricTreeDelegate::paintBar(QPainter& painter, const QRect& cell, const QM
     const auto length = [&](double amount) { return static_cast<int>(std::lround(std::min(amount * pixels, width))); };
     const double forward = knownAt(view.forwardColumn(), scope, isSelf);
     const double backward = knownAt(view.backwardColumn(), scope, isSelf);
-    const bool dimmed = isDimmed(index);
-    QColor colour = isHot(index) ? theme.hot : theme.bar;
+    const bool isHotBar = isWhollyHot(index);
+    const bool dimmed = isDimmed(index) && !isHotBar;
+    QColor colour = isHotBar ? theme.hot : theme.bar;
     if (dimmed) {
         colour = mixed(theme.surface, colour, .45);
     }
@@ -197,15 +208,16 @@ void MetricTreeDelegate::paintBar(QPainter& painter, const QRect& cell, const QM
         painter.setBrush(Qt::NoBrush);
         painter.drawRect(bar.adjusted(0, 0, -1, -1));
     }
-    if (isOnHotPath(index) && view.share() == ProfileView::Share::Total) {
-        const double hot = static_cast<double>(view.total(view.hotspot()).value_or(0));
+    const bool isPartlyHot = isHot(index) && !isHotBar;
+    if ((isOnHotPath(index) || isPartlyHot) && view.share() == ProfileView::Share::Total) {
+        const double hot = static_cast<double>(view.self(view.hotspot()).value_or(0));
         painter.fillRect(QRect(left, top + kBarHeight + 1, std::max(1, length(hot)), 2), theme.hot);
     }
-    const bool isBold = isHot(index) || scope == 0;
+    const bool isBold = isHotBar || scope == 0;
     drawNumber(painter, valueBox, index.data().toString(), uiFont(12, isBold ? QFont::DemiBold : QFont::Normal),
-               isHot(index) ? theme.hotText
-               : dimmed     ? theme.text3
-                            : theme.text);
+               isHotBar ? theme.hotText
+               : dimmed ? theme.text3
+                        : theme.text);
 }
 
 void MetricTreeDelegate::paintNumber(QPainter& painter, const QRect& cell, const QModelIndex& index) const {
@@ -217,7 +229,11 @@ void MetricTreeDelegate::paintNumber(QPainter& painter, const QRect& cell, const
         drawText(painter, box.adjusted(-9, 0, 0, 0), text, uiFont(12), theme.text3, Qt::AlignRight, Qt::ElideRight);
         return;
     }
-    drawNumber(painter, box, text, uiFont(12), isDimmed(index) ? theme.text3 : theme.text);
+    const bool isHotSelf = index.column() == MetricTreeModel::SelfColumn && isHot(index) && !isWhollyHot(index);
+    drawNumber(painter, box, text, uiFont(12, isHotSelf ? QFont::DemiBold : QFont::Normal),
+               isHotSelf         ? theme.hotText
+               : isDimmed(index) ? theme.text3
+                                 : theme.text);
 }
 
 } // namespace modulelens::widgets

@@ -26,6 +26,8 @@ public:
     [[nodiscard]] static int chevronLeft(int depth) { return 12 + depth * kIndent; }
     /// Scopes between the hotspot and the root carry a line as long as the hotspot's bar. True for those.
     [[nodiscard]] bool isOnHotPath(const QModelIndex& index) const;
+    /// The row's bar is the heaviest self and nothing else: not that of a module whose children take a part of it.
+    [[nodiscard]] bool isWhollyHot(const QModelIndex& index) const;
     /// Value that fills the whole width of the bar column.
     [[nodiscard]] double fullScale() const;
 

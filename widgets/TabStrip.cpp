@@ -95,7 +95,7 @@ void TabStrip::paintEvent(QPaintEvent*) {
         } else if (chosen) {
             painter.fillRect(tab.x() + 8, height() - 2, tab.width() - 12, 2, t.accent);
         }
-        const int iconX = tab.x() + (documents ? 10 : 8);
+        const int iconX = tab.x() + (documents ? 10 : 14);
         paintIcon(painter, QRectF(iconX, 8, 16, 16), iconOf(i), chosen ? t.accent : t.text2);
         const double textX = iconX + 22;
         const double room = documents ? closeRect(i).left() - textX - 2 : tab.right() - textX;

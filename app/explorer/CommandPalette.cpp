@@ -9,6 +9,7 @@
 
 #include <QAction>
 #include <QApplication>
+#include <QFontMetricsF>
 #include <QKeyEvent>
 #include <QLineEdit>
 #include <QListWidget>
@@ -32,9 +33,25 @@ constexpr int kIsVersionRole = Qt::UserRole + 1;
 constexpr int kNoteRole = Qt::UserRole + 2;
 constexpr int kKeysRole = Qt::UserRole + 3;
 
+constexpr int kTopRowHeight = 36;
+
+/// Takes the strength out of the window under the palette. The mouse goes through it.
+class Scrim : public QWidget {
+public:
+    explicit Scrim(QWidget* window) : QWidget(window) { setAttribute(Qt::WA_TransparentForMouseEvents); }
+
+protected:
+    void paintEvent(QPaintEvent*) override {
+        QColor veil = Theme::current().window;
+        veil.setAlphaF(.59F);
+        QPainter(this).fillRect(rect(), veil);
+    }
+};
+
 class PaletteDelegate : public QStyledItemDelegate {
 public:
     using QStyledItemDelegate::QStyledItemDelegate;
+    QString searched;
 
     void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
         const Theme& t = Theme::current();
@@ -46,8 +63,16 @@ public:
         const bool version = index.data(kIsVersionRole).toBool();
         widgets::paintIcon(*painter, QRectF(box.x() + 16, box.y() + 8, 16, 16),
                            version ? widgets::Icon::Module : widgets::Icon::Play, t.text2);
-        const double used = widgets::drawText(*painter, QRectF(box.x() + 44, box.y(), box.width() * .6, box.height()),
-                                              index.data().toString(), widgets::uiFont(12, QFont::Medium), t.text);
+        const QString name = index.data().toString();
+        const QFont font = widgets::uiFont(12, QFont::Medium);
+        if (const qsizetype at = searched.isEmpty() ? -1 : name.indexOf(searched, 0, Qt::CaseInsensitive); at >= 0) {
+            const QFontMetricsF metrics(font);
+            const double from = metrics.horizontalAdvance(name.left(at));
+            const double to = metrics.horizontalAdvance(name.left(at + searched.size()));
+            painter->fillRect(QRectF(box.x() + 43 + from, box.y() + 7, to - from + 2, box.height() - 14), t.mark);
+        }
+        const double used =
+            widgets::drawText(*painter, QRectF(box.x() + 44, box.y(), box.width() * .6, box.height()), name, font, t.text);
         widgets::drawText(*painter, QRectF(box.x() + 56 + used, box.y(), box.width() - 200 - used, box.height()),
                           index.data(kNoteRole).toString(), widgets::uiFont(12), t.text2);
         widgets::drawText(*painter, QRectF(box).adjusted(0, 0, -16, 0), index.data(kKeysRole).toString(), widgets::uiFont(11),
@@ -59,7 +84,12 @@ public:
 } // namespace
 
 CommandPalette::CommandPalette(Session& session, QWidget* window)
-    : QFrame(window), m_session(session), m_task(session.pool()), m_edit(new QLineEdit(this)), m_list(new QListWidget(this)) {
+    : QFrame(window),
+      m_session(session),
+      m_task(session.pool()),
+      m_scrim(new Scrim(window)),
+      m_edit(new QLineEdit(this)),
+      m_list(new QListWidget(this)) {
     setAccessibleName(tr("Command palette"));
     m_edit->setProperty("bare", true);
     m_edit->setFont(widgets::uiFont(15));
@@ -73,6 +103,7 @@ CommandPalette::CommandPalette(Session& session, QWidget* window)
     connect(m_edit, &QLineEdit::textChanged, this, &CommandPalette::filter);
     connect(m_list, &QListWidget::itemClicked, this, &CommandPalette::activate);
     hide();
+    m_scrim->hide();
 }
 
 void CommandPalette::open(const QList<QAction*>& commands) {
@@ -81,6 +112,8 @@ void CommandPalette::open(const QList<QAction*>& commands) {
     m_focusBefore = QApplication::focusWidget();
     m_edit->clear();
     filter({});
+    m_scrim->show();
+    m_scrim->raise();
     show();
     raise();
     m_edit->setFocus();
@@ -111,6 +144,7 @@ void CommandPalette::filter(const QString& text) {
 
 void CommandPalette::showMatches(const QString& text, const QList<models::VersionInfo>& versions) {
     m_list->clear();
+    static_cast<PaletteDelegate*>(m_list->itemDelegate())->searched = text.trimmed();
     for (int i = 0; i < m_commands.size(); ++i) {
         const QAction* command = m_commands[i];
         const QString words = command->text().remove(u'&');
@@ -128,6 +162,8 @@ void CommandPalette::showMatches(const QString& text, const QList<models::Versio
     }
     m_list->setCurrentRow(0);
     const int rows = std::clamp(m_list->count(), 1, kGreatestRows);
+    const QRect ground = parentWidget()->rect();
+    m_scrim->setGeometry(ground.adjusted(0, kTopRowHeight, 0, 0));
     const int wide = std::min(kWidth, parentWidget()->width() - 32);
     setGeometry((parentWidget()->width() - wide) / 2 + 40, 4, wide, kInputHeight + 8 + rows * kRowHeight);
     m_edit->setGeometry(44, 3, wide - 60, kInputHeight - 6);
@@ -181,6 +217,11 @@ bool CommandPalette::eventFilter(QObject* watched, QEvent* event) {
         }
     }
     return QFrame::eventFilter(watched, event);
+}
+
+void CommandPalette::hideEvent(QHideEvent* event) {
+    QFrame::hideEvent(event);
+    m_scrim->hide();
 }
 
 void CommandPalette::paintEvent(QPaintEvent*) {

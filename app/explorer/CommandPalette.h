@@ -32,6 +32,7 @@ signals:
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
+    void hideEvent(QHideEvent* event) override;
     void paintEvent(QPaintEvent* event) override;
 
 private:
@@ -42,6 +43,7 @@ private:
 
     Session& m_session;
     models::LatestTask m_task;
+    QWidget* m_scrim;                      ///< Child of the window, shown while the palette is.
     QLineEdit* m_edit;
     QListWidget* m_list;
     QList<QAction*> m_commands;

@@ -287,7 +287,8 @@ void HierarchyPage::showSelection() {
     }
     for (const profile::Metric& metric : profile::knownMetrics()) {
         const std::optional<std::int64_t> total = m_view.totalOf(metric.id, scope);
-        if (total && (driving == nullptr || metric.id != driving->id)) {
+        const bool isMeaningless = isOperator && metric.id == "parameters" && total.value_or(0) == 0;
+        if (total && !isMeaningless && (driving == nullptr || metric.id != driving->id)) {
             items.append({models::metricTitle(metric.id), models::formatMetric(metric.unit, *total), {}});
         }
     }

@@ -23,7 +23,6 @@
 #include <QMimeData>
 #include <QPushButton>
 #include <QStackedWidget>
-#include <QStatusBar>
 #include <QVBoxLayout>
 
 namespace modulelens::explorer {
@@ -96,11 +95,7 @@ void MainWindow::buildLayout() {
     layout->addWidget(m_centre, 1);
     layout->addWidget(m_jobs);
     setCentralWidget(middle);
-    statusBar()->setSizeGripEnabled(false);
-    statusBar()->layout()->setContentsMargins(0, 0, 0, 0);
-    statusBar()->layout()->setSpacing(0);
-    statusBar()->setFixedHeight(24);
-    statusBar()->addWidget(m_status, 1);
+    setStatusBar(m_status);
 }
 
 void MainWindow::connectParts() {

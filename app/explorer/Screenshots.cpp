@@ -36,6 +36,7 @@ namespace {
 
 constexpr int kStepLimitMilliseconds = 120000;
 constexpr int kRunningLimitMilliseconds = 10000;
+constexpr int kFocusLimitMilliseconds = 2000;
 
 /// Runs the event loop until `done` holds, looked at after every batch of events; false after `limit`.
 bool waitUntil(const std::function<bool()>& done, int limit = kStepLimitMilliseconds) {
@@ -131,6 +132,9 @@ bool Screenshots::saveWelcome() {
         return fail(QStringLiteral("An empty registry could not be opened. ") + error);
     }
     settle(empty);
+    // The focus is part of the picture; without a window manager it must be asked for, and may not come.
+    window.activateWindow();
+    (void)waitUntil([&window] { return window.isActiveWindow(); }, kFocusLimitMilliseconds);
     return save(window, QStringLiteral("welcome"));
 }
 

@@ -11,7 +11,8 @@
 
 namespace modulelens::explorer {
 
-StatusStrip::StatusStrip(QWidget* parent) : QWidget(parent) {
+StatusStrip::StatusStrip(QWidget* parent) : QStatusBar(parent) {
+    setSizeGripEnabled(false);
     setFixedHeight(24);
     setAccessibleName(tr("Status"));
 }

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <QList>
-#include <QWidget>
+#include <QStatusBar>
 
 namespace modulelens::explorer {
 
 /// The last row of the window: worker, registry, version of the program. Confined to its thread.
-class StatusStrip : public QWidget {
+class StatusStrip : public QStatusBar {
     Q_OBJECT
 
 public:

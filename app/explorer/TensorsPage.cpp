@@ -148,7 +148,7 @@ TensorsPage::TensorsPage(Session& session, const models::VersionInfo& version, Q
     m_banner->hide();
     m_table->setModel(&m_model);
     m_table->setSelectionMode(QAbstractItemView::SingleSelection);
-    m_table->setColumnWidths({0, 132, 72, 76, 76, 76, 76, 76, 64, 88, 96});
+    m_table->setColumnWidths({0, 124, 64, 68, 70, 70, 70, 70, 60, 84, 96});
     m_side->setFixedWidth(kSideWidth);
     auto* side = new QVBoxLayout(m_side);
     side->setContentsMargins(0, 8, 0, 0);

@@ -135,6 +135,22 @@ private slots:
         QCOMPARE(colours("aten::_softmax").fill, theme.hot);
     }
 
+    void heaviestSelfOfAModuleWithChildren_isHotOnlyWhereNoChildLies() {
+        Shown shown(foldedProfile("Model 600\nModel;a:Block 100\nModel;b:Block 300\n"));
+        const Theme& theme = Theme::current();
+        FlameGraphPainter painter;
+        QCOMPARE(shown.view.hotspot(), 0);
+        QVERIFY(painter.coloursOf(shown.view, spanOf(shown, "Model")).fill != theme.hot);
+        const QImage picture = shown.flame.viewport()->grab().toImage();
+        const QRect box = shown.flame.boxRect(0, shown.flame.flameLayout().row(0)[0]);
+        const auto at = [&](double share) {
+            return picture.pixelColor(box.left() + static_cast<int>(share * box.width()), box.top() + 2);
+        };
+        QVERIFY(at(.3) != theme.hot);
+        QCOMPARE(at(.42), theme.hot);
+        QCOMPARE(at(.98), theme.hot);
+    }
+
     void operators_takeTheHueOfTheirModule() {
         Shown shown(foldedProfile(kTwoBlockModel));
         FlameGraphPainter painter;

@@ -216,6 +216,20 @@ private slots:
         QCOMPARE(delegate.fullScale(), 800.0);
     }
 
+    void heaviestSelfOfAModuleWithChildren_isHotInTheRowOfWhatNoChildExplains() {
+        Shown shown(foldedProfile("Model 600\nModel;a:Block;b:Linear 100\nModel;c:Block 50\n"));
+        const MetricTreeDelegate delegate(shown.tree.treeModel());
+        const QModelIndex model = shown.index("Model");
+        const QModelIndex rest = model.model()->index(model.model()->rowCount(model) - 1, 0, model);
+        QCOMPARE(rest.data().toString(), QString("not in any child"));
+        QVERIFY(!delegate.isWhollyHot(model));
+        QVERIFY(delegate.isWhollyHot(rest));
+        QVERIFY(!delegate.isWhollyHot(shown.index("c")));
+        QVERIFY(shown.tree.isExpanded(shown.index("a")));
+        shown.view.setShare(ProfileView::Share::Self);
+        QVERIFY(delegate.isWhollyHot(model));
+    }
+
     void bothThemes_paintEveryState() {
         for (const auto setting : {ThemeController::Setting::Light, ThemeController::Setting::Dark}) {
             ThemeController controller;
