@@ -4,6 +4,7 @@
 
 #include "backend/engine/CallBinding.h"
 #include "backend/engine/Modes.h"
+#include "backend/graph/CostLedger.h"
 #include "backend/profile/Profile.h"
 
 #include <functional>
@@ -31,6 +32,7 @@ struct StepCosts {
     std::vector<std::optional<std::int64_t>> bytes;
     std::int64_t totalFlops = 0;
     profile::CoverageLists coverage;
+    graph::CostLedger ledger;
 };
 [[nodiscard]] StepCosts countSteps(CallBinding& binding, const std::atomic<bool>& stop);
 

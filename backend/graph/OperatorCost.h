@@ -17,6 +17,7 @@ namespace modulelens::graph {
 struct CostTensor {
     std::vector<std::int64_t> shape;
     base::ScalarType dtype = base::ScalarType::Float32;
+    std::vector<std::int64_t> strides = {};   ///< In elements; empty: contiguous.
 };
 
 struct CostNone {};
@@ -42,14 +43,21 @@ enum class Coverage {
 
 struct OperatorCost {
     Coverage coverage = Coverage::Unknown;
-    std::int64_t flops = 0;                      ///< 0 unless Counted.
+    std::int64_t flops = 0;                      ///< As executed; 0 unless Counted.
     std::optional<std::int64_t> bytesMoved;      ///< Inputs read plus outputs written once; absent when unknown.
+    std::int64_t recomputedFlops = 0;            ///< Part of `flops` that a backward kernel spends on forward values again.
+    std::int64_t maskedFlops = 0;                ///< Part of `flops` behind a causal mask, which an exact kernel would skip.
+    std::optional<std::int64_t> otherFlops;  ///< Outside matrix products: bias, norm, activation, ...; absent when unknown.
 };
 
 /// Cost of one call. A composite operator that only calls others in eager mode has formulas of its own here, since an
 /// exported graph holds it as one node; who sees nested calls counts the outermost that is not Unknown and nothing inside
 /// it. Outputs may be empty where a formula can do without. Pure.
 [[nodiscard]] OperatorCost operatorCost(const OperatorCall& call);
+
+/// Elements in memory that a tensor stands for: a broadcast dimension (stride 0) counts once, overlapping windows count what they
+/// cover. Nothing when the sizes overflow or are negative.
+[[nodiscard]] std::optional<std::int64_t> storedElements(const CostTensor& tensor);
 
 /// Every operator name that has a formula, sorted (tests hold each against a documentation row and a test case).
 [[nodiscard]] std::vector<std::string_view> operatorsWithFormula();

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 
 namespace modulelens::graph {
 
@@ -74,26 +73,13 @@ public:
     [[nodiscard]] StaticCosts run(const Program& program) {
         StaticCosts costs;
         costs.nodes = countGraph(program.graph, 1);
-        std::set<std::string> counted;
-        std::set<std::string> zero;
-        std::set<std::string> unknown;
         for (const NodeCost& node : costs.nodes) {
-            switch (node.cost.coverage) {
-                case Coverage::Counted:
-                    counted.insert(node.operatorName);
-                    break;
-                case Coverage::ZeroByDefinition:
-                    zero.insert(node.operatorName);
-                    break;
-                case Coverage::Unknown:
-                    unknown.insert(node.operatorName);
-                    break;
-            }
+            costs.ledger.add(node.operatorName, node.cost, node.repeats);
         }
-        costs.flops = sumOf(costs.nodes);
-        costs.counted.assign(counted.begin(), counted.end());
-        costs.zero.assign(zero.begin(), zero.end());
-        costs.unknown.assign(unknown.begin(), unknown.end());
+        costs.flops = costs.ledger.totals().flops;
+        costs.counted = costs.ledger.namesOf(Coverage::Counted);
+        costs.zero = costs.ledger.namesOf(Coverage::ZeroByDefinition);
+        costs.unknown = costs.ledger.namesOf(Coverage::Unknown);
         return costs;
     }
 
@@ -148,10 +134,17 @@ private:
             return;
         }
         cost.flops = *flops.value();
-        if (cost.bytesMoved) {
-            Count bytes(*cost.bytesMoved);
-            bytes *= repeats;
-            cost.bytesMoved = bytes.value();
+        for (std::int64_t* part : {&cost.recomputedFlops, &cost.maskedFlops}) {
+            Count count(*part);
+            count *= repeats;
+            *part = count.value().value_or(0);
+        }
+        for (std::optional<std::int64_t>* part : {&cost.bytesMoved, &cost.otherFlops}) {
+            if (*part) {
+                Count count(**part);
+                count *= repeats;
+                *part = count.value();
+            }
         }
     }
 
@@ -160,15 +153,18 @@ private:
         const FormulaRow* row = findFormula(name);
         const std::vector<std::string_view> names = row == nullptr ? std::vector<std::string_view>() : wordsOf(row->arguments);
         std::vector<CostArgument> inputs(names.size(), CostNone{});
+        std::vector<CostArgument> others;
         for (std::size_t i = 0; i < node.inputs.size(); ++i) {
             const auto place = std::find(names.begin(), names.end(), node.inputs[i].name);
             CostArgument argument = costArgument(graph, node.inputs[i].argument);
             if (place != names.end()) {
                 inputs[static_cast<std::size_t>(place - names.begin())] = std::move(argument);
-            } else if (names.empty()) {
-                inputs.push_back(std::move(argument));
+            } else {
+                others.push_back(std::move(argument));
             }
         }
+        // What the formula does not read still moves bytes.
+        inputs.insert(inputs.end(), others.begin(), others.end());
         return inputs;
     }
 
@@ -206,6 +202,14 @@ private:
                 return CostOther{};
             }
             tensor.shape.push_back(*known);
+        }
+        for (const SymbolicInteger& stride : value.tensor->strides) {
+            const auto known = sizeOf(stride);
+            if (!known) {
+                tensor.strides.clear();  // Taken as contiguous.
+                break;
+            }
+            tensor.strides.push_back(*known);
         }
         return tensor;
     }
@@ -283,6 +287,8 @@ private:
         }
         const bool isKnown = isLoop ? steps && inner.value() : name.starts_with("higher_order::wrap");
         own.cost.coverage = isKnown ? Coverage::ZeroByDefinition : Coverage::Unknown;
+        own.cost.bytesMoved = 0;
+        own.cost.otherFlops = 0;
         if (name == "higher_order::cond" && bodies.size() == 2) {
             const bool isFirst = sumOf(bodies[0]) >= sumOf(bodies[1]);
             if (sumOf(bodies[0]) == sumOf(bodies[1])) {

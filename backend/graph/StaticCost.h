@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "backend/graph/CostLedger.h"
 #include "backend/graph/OperatorCost.h"
 #include "backend/graph/Program.h"
 
@@ -25,6 +26,7 @@ struct StaticCosts {
     std::vector<std::string> counted;  ///< Operator names, sorted, each once.
     std::vector<std::string> zero;
     std::vector<std::string> unknown;  ///< Not empty: `flops` is a lower bound.
+    CostLedger ledger;                 ///< The same by operator.
 };
 
 /// Counts from recorded shapes. `symbols` gives values for symbolic sizes; what it does not name takes the hint of

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The ModuleLens authors
 // SPDX-License-Identifier: MIT
 //
-// Scaled dot-product attention: two batched matrix products, dense (a causal mask saves nothing by this convention), counted
-// with the query's heads when keys and values have fewer.
+// Scaled dot-product attention: two batched matrix products, dense (a causal mask saves nothing by this convention; what it
+// hides is told apart), counted with the query's heads when keys and values have fewer.
 #include "backend/graph/operators/Formula.h"
 
+#include <algorithm>
 #include <array>
 
 namespace modulelens::graph {
@@ -71,18 +72,69 @@ std::optional<std::int64_t> fusedBackward(const OperatorCall& call) {
     return problem ? products(*problem, 3, 2) : std::nullopt;
 }
 
+/// The scores that `fusedBackward` computes again.
+std::optional<std::int64_t> scoresAgain(const OperatorCall& call) {
+    const auto problem = problemAt(call, 1);
+    return problem ? products(*problem, 1, 0) : std::nullopt;
+}
+
+/// Scaling and softmax of every score.
+std::optional<std::int64_t> softmax(const OperatorCall& call) {
+    const auto problem = problemAt(call, 0);
+    if (!problem) {
+        return std::nullopt;
+    }
+    Count count(6);
+    multiplyAll(count, problem->batch);
+    count *= problem->queries;
+    count *= problem->keys;
+    return count.value();
+}
+
+/// FLOPs of the pairs that a causal mask hides: query i sees the keys 0 to i.
+template <std::size_t Flag>
+std::optional<std::int64_t> behindMask(const OperatorCall& call) {
+    const auto* isCausal = call.inputs.size() > Flag ? std::get_if<bool>(&call.inputs[Flag]) : nullptr;
+    const auto problem = problemAt(call, 0);
+    const auto dense = forward(call);
+    if (isCausal == nullptr || !*isCausal || !problem || !dense || problem->queries == 0 || problem->keys == 0) {
+        return 0;
+    }
+    const std::int64_t full = std::min(problem->queries, problem->keys);
+    Count pairs(full);
+    pairs *= full + 1;
+    Count below(2 * (problem->queries - full));
+    below *= problem->keys;
+    pairs += below;  // Twice the pairs that are seen.
+    const auto twiceSeen = pairs.value();
+    const std::int64_t perPair = *dense / problem->queries / problem->keys;
+    return twiceSeen ? std::optional(*dense - *twiceSeen / 2 * perPair) : std::nullopt;
+}
+
+constexpr std::string_view kCausalAtFive = "query key value attn_mask dropout_p is_causal";
+constexpr std::string_view kCausalAtFour = "query key value dropout_p is_causal";
+
 constexpr std::array kRows = {
-    FormulaRow{"aten::scaled_dot_product_attention", "query key value", forward},
-    FormulaRow{"aten::_scaled_dot_product_attention_math", "query key value", forward},
-    FormulaRow{"aten::_scaled_dot_product_flash_attention", "query key value", forward},
-    FormulaRow{"aten::_scaled_dot_product_flash_attention_for_cpu", "query key value", forward},
-    FormulaRow{"aten::_scaled_dot_product_efficient_attention", "query key value", forward},
-    FormulaRow{"aten::_scaled_dot_product_cudnn_attention", "query key value", forward},
-    FormulaRow{"aten::_scaled_dot_product_fused_attention_overrideable", "query key value", forward},
-    FormulaRow{"aten::_scaled_dot_product_flash_attention_backward", "grad_out query key value", fusedBackward},
-    FormulaRow{"aten::_scaled_dot_product_flash_attention_for_cpu_backward", "grad_out query key value", fusedBackward},
-    FormulaRow{"aten::_scaled_dot_product_efficient_attention_backward", "grad_out_ query key value", fusedBackward},
-    FormulaRow{"aten::_scaled_dot_product_cudnn_attention_backward", "grad_out query key value", fusedBackward},
+    FormulaRow{"aten::scaled_dot_product_attention", kCausalAtFive, forward, softmax, nullptr, behindMask<5>},
+    FormulaRow{"aten::_scaled_dot_product_attention_math", kCausalAtFive, forward, softmax, nullptr, behindMask<5>},
+    FormulaRow{"aten::_scaled_dot_product_flash_attention", kCausalAtFour, forward, softmax, nullptr, behindMask<4>},
+    FormulaRow{"aten::_scaled_dot_product_flash_attention_for_cpu", kCausalAtFour, forward, softmax, nullptr, behindMask<4>},
+    FormulaRow{"aten::_scaled_dot_product_efficient_attention",
+               "query key value attn_bias compute_log_sumexp dropout_p is_causal", forward, softmax, nullptr, behindMask<6>},
+    FormulaRow{"aten::_scaled_dot_product_cudnn_attention", "query key value attn_bias compute_log_sumexp dropout_p is_causal",
+               forward, softmax, nullptr, behindMask<6>},
+    FormulaRow{"aten::_scaled_dot_product_fused_attention_overrideable", kCausalAtFive, forward, softmax, nullptr,
+               behindMask<5>},
+    FormulaRow{"aten::_scaled_dot_product_flash_attention_backward", "grad_out query key value", fusedBackward, nullptr,
+               scoresAgain},
+    FormulaRow{"aten::_scaled_dot_product_flash_attention_for_cpu_backward", "grad_out query key value", fusedBackward, nullptr,
+               scoresAgain},
+    FormulaRow{"aten::_scaled_dot_product_efficient_attention_backward", "grad_out_ query key value", fusedBackward, nullptr,
+               scoresAgain},
+    FormulaRow{"aten::_scaled_dot_product_fused_attention_overrideable_backward", "grad_out query key value", fusedBackward,
+               nullptr, scoresAgain},
+    FormulaRow{"aten::_scaled_dot_product_cudnn_attention_backward", "grad_out query key value", fusedBackward, nullptr,
+               scoresAgain},
 };
 
 }  // namespace

@@ -133,22 +133,27 @@ Flops backward(const OperatorCall& call) {
     return count.value();
 }
 
+/// One addition for each element of the output where a bias is there.
+Flops bias(const OperatorCall& call) {
+    return shapeAt(call, 2) == nullptr ? Flops(0) : elementsOf(outputShape(call));
+}
+
 constexpr std::string_view kPlainArguments = "input weight bias stride padding dilation groups";
 constexpr std::string_view kTransposedArguments = "input weight bias stride padding output_padding groups dilation";
 constexpr std::string_view kGeneralArguments = "input weight bias stride padding dilation transposed output_padding groups";
 
 constexpr std::array kRows = {
-    FormulaRow{"aten::conv1d", kPlainArguments, plain<3>},
-    FormulaRow{"aten::conv2d", kPlainArguments, plain<3>},
-    FormulaRow{"aten::conv3d", kPlainArguments, plain<3>},
-    FormulaRow{"aten::conv_transpose1d", kTransposedArguments, transposed},
-    FormulaRow{"aten::conv_transpose2d", kTransposedArguments, transposed},
-    FormulaRow{"aten::conv_transpose3d", kTransposedArguments, transposed},
-    FormulaRow{"aten::convolution", kGeneralArguments, general},
-    FormulaRow{"aten::_convolution", kGeneralArguments, general},
-    FormulaRow{"aten::convolution_overrideable", kGeneralArguments, general},
-    FormulaRow{"aten::_convolution_mode", "input weight bias stride padding dilation groups", plain<3>},
-    FormulaRow{"aten::mkldnn_convolution", "self weight bias padding stride dilation groups", paddingFirst},
+    FormulaRow{"aten::conv1d", kPlainArguments, plain<3>, bias},
+    FormulaRow{"aten::conv2d", kPlainArguments, plain<3>, bias},
+    FormulaRow{"aten::conv3d", kPlainArguments, plain<3>, bias},
+    FormulaRow{"aten::conv_transpose1d", kTransposedArguments, transposed, bias},
+    FormulaRow{"aten::conv_transpose2d", kTransposedArguments, transposed, bias},
+    FormulaRow{"aten::conv_transpose3d", kTransposedArguments, transposed, bias},
+    FormulaRow{"aten::convolution", kGeneralArguments, general, bias},
+    FormulaRow{"aten::_convolution", kGeneralArguments, general, bias},
+    FormulaRow{"aten::convolution_overrideable", kGeneralArguments, general, bias},
+    FormulaRow{"aten::_convolution_mode", "input weight bias stride padding dilation groups", plain<3>, bias},
+    FormulaRow{"aten::mkldnn_convolution", "self weight bias padding stride dilation groups", paddingFirst, bias},
     FormulaRow{"aten::cudnn_convolution", "self weight", plainByOutput},
     FormulaRow{"aten::cudnn_convolution_relu", "self weight", plainByOutput},
     FormulaRow{"aten::cudnn_convolution_add_relu", "self weight", plainByOutput},

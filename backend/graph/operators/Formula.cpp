@@ -10,8 +10,9 @@ namespace modulelens::graph {
 
 namespace {
 
-std::array<std::span<const FormulaRow>, 5> allTables() {
-    return {matmulFormulas(), einsumFormulas(), convolutionFormulas(), attentionFormulas(), recurrentFormulas()};
+std::array<std::span<const FormulaRow>, 7> allTables() {
+    return {matmulFormulas(),    einsumFormulas(),    convolutionFormulas(), attentionFormulas(),
+            recurrentFormulas(), quantisedFormulas(), transformerFormulas()};
 }
 
 }  // namespace
@@ -67,6 +68,15 @@ const std::vector<CostTensor>* tensorsAt(const OperatorCall& call, std::size_t p
 const Shape* outputShape(const OperatorCall& call) {
     const auto* tensor = call.outputs.empty() ? nullptr : std::get_if<CostTensor>(&call.outputs.front());
     return tensor == nullptr ? nullptr : &tensor->shape;
+}
+
+std::optional<std::int64_t> elementsOf(const Shape* shape) {
+    if (shape == nullptr) {
+        return std::nullopt;
+    }
+    Count count(1);
+    multiplyAll(count, *shape);
+    return count.value();
 }
 
 std::optional<std::vector<std::int64_t>> integersAt(const OperatorCall& call, std::size_t position) {

@@ -159,29 +159,82 @@ Flops groupedProduct(const OperatorCall& call) {
     return count.value();
 }
 
+/// One addition for each element of the output where a bias is there.
+template <std::size_t Bias>
+Flops biasOfLinear(const OperatorCall& call) {
+    const Shape* x = shapeAt(call, 0);
+    const Shape* weight = shapeAt(call, 1);
+    if (shapeAt(call, Bias) == nullptr) {
+        return 0;
+    }
+    Count count(1);
+    multiplyAll(count, Sizes(*x).first(x->size() - 1));
+    multiplyAll(count, Sizes(*weight).first(weight->size() - 1));
+    return count.value();
+}
+
+/// The addend meets every element of the product, and an activation as well.
+template <std::int64_t Times>
+Flops addend(const OperatorCall& call) {
+    const Shape* a = shapeAt(call, 1);
+    const Shape* b = shapeAt(call, 2);
+    if (call.name == "aten::addbmm") {
+        if (a == nullptr || b == nullptr || a->size() != 3 || b->size() != 3) {
+            return std::nullopt;
+        }
+        Count count((*a)[0]);
+        count *= (*a)[1];
+        count *= b->back();
+        return count.value();
+    }
+    const Flops product = productOf<1, 2>(call);
+    const std::int64_t inner = a == nullptr || a->empty() ? 0 : a->back();
+    return product && inner > 0 ? std::optional(*product / (2 * inner) * Times) : std::nullopt;
+}
+
+Flops nothing(const OperatorCall&) {
+    return 0;
+}
+
+/// linear_backward(self, grad_output, weight, output_mask): the gradients of input and weight cost the forward each.
+Flops linearBackward(const OperatorCall& call) {
+    const auto* mask = call.inputs.size() > 3 ? std::get_if<std::vector<bool>>(&call.inputs[3]) : nullptr;
+    const Shape* x = shapeAt(call, 0);
+    const Shape* weight = shapeAt(call, 2);
+    if (mask == nullptr || mask->size() < 2 || x == nullptr || weight == nullptr || weight->size() != 2) {
+        return std::nullopt;
+    }
+    Count count(2);
+    multiplyAll(count, *x);
+    count *= (*weight)[0];
+    count *= ((*mask)[0] ? 1 : 0) + ((*mask)[1] ? 1 : 0);
+    return count.value();
+}
+
 constexpr std::array kRows = {
-    FormulaRow{"aten::linear", "input weight bias", linear},
-    FormulaRow{"aten::mkldnn_linear", "self weight bias", linear},
-    FormulaRow{"aten::matmul", "self other", productOf<0, 1>},
-    FormulaRow{"aten::linalg_matmul", "self other", productOf<0, 1>},
-    FormulaRow{"aten::mm", "self mat2", productOf<0, 1>},
-    FormulaRow{"aten::bmm", "self mat2", productOf<0, 1>},
-    FormulaRow{"aten::mv", "self vec", productOf<0, 1>},
-    FormulaRow{"aten::dot", "self tensor", productOf<0, 1>},
-    FormulaRow{"aten::vdot", "self other", productOf<0, 1>},
-    FormulaRow{"aten::addmm", "self mat1 mat2", productOf<1, 2>},
-    FormulaRow{"aten::addmv", "self mat vec", productOf<1, 2>},
-    FormulaRow{"aten::baddbmm", "self batch1 batch2", productOf<1, 2>},
-    FormulaRow{"aten::addbmm", "self batch1 batch2", productOf<1, 2>},
-    FormulaRow{"aten::_addmm_activation", "self mat1 mat2", productOf<1, 2>},
-    FormulaRow{"aten::_int_mm", "self mat2", productOf<0, 1>},
-    FormulaRow{"aten::_scaled_mm", "self mat2", productOf<0, 1>},
-    FormulaRow{"aten::_grouped_mm", "self mat2", groupedProduct},
-    FormulaRow{"aten::_scaled_grouped_mm", "self mat2", groupedProduct},
-    FormulaRow{"aten::inner", "self other", inner},
-    FormulaRow{"aten::tensordot", "self other dims_self dims_other", tensordot},
+    FormulaRow{"aten::linear", "input weight bias", linear, biasOfLinear<2>},
+    FormulaRow{"aten::mkldnn_linear", "self weight bias", linear, biasOfLinear<2>},
+    FormulaRow{"aten::linear_backward", "self grad_output weight output_mask", linearBackward, nothing},
+    FormulaRow{"aten::matmul", "self other", productOf<0, 1>, nothing},
+    FormulaRow{"aten::linalg_matmul", "self other", productOf<0, 1>, nothing},
+    FormulaRow{"aten::mm", "self mat2", productOf<0, 1>, nothing},
+    FormulaRow{"aten::bmm", "self mat2", productOf<0, 1>, nothing},
+    FormulaRow{"aten::mv", "self vec", productOf<0, 1>, nothing},
+    FormulaRow{"aten::dot", "self tensor", productOf<0, 1>, nothing},
+    FormulaRow{"aten::vdot", "self other", productOf<0, 1>, nothing},
+    FormulaRow{"aten::addmm", "self mat1 mat2", productOf<1, 2>, addend<1>},
+    FormulaRow{"aten::addmv", "self mat vec", productOf<1, 2>, addend<1>},
+    FormulaRow{"aten::baddbmm", "self batch1 batch2", productOf<1, 2>, addend<1>},
+    FormulaRow{"aten::addbmm", "self batch1 batch2", productOf<1, 2>, addend<1>},
+    FormulaRow{"aten::_addmm_activation", "self mat1 mat2", productOf<1, 2>, addend<2>},
+    FormulaRow{"aten::_int_mm", "self mat2", productOf<0, 1>, nothing},
+    FormulaRow{"aten::_scaled_mm", "self mat2", productOf<0, 1>, nothing},
+    FormulaRow{"aten::_grouped_mm", "self mat2", groupedProduct, nothing},
+    FormulaRow{"aten::_scaled_grouped_mm", "self mat2", groupedProduct, nothing},
+    FormulaRow{"aten::inner", "self other", inner, nothing},
+    FormulaRow{"aten::tensordot", "self other dims_self dims_other", tensordot, nothing},
     FormulaRow{"aten::bilinear", "input1 input2 weight bias", bilinear},
-    FormulaRow{"aten::_trilinear", "i1 i2 i3 expand1 expand2 expand3", trilinear},
+    FormulaRow{"aten::_trilinear", "i1 i2 i3 expand1 expand2 expand3", trilinear, nothing},
 };
 
 }  // namespace

@@ -82,11 +82,46 @@ Flops flatWeights(const OperatorCall& call) {
     return weights == nullptr ? std::nullopt : timesMatrices(shapeAt(call, 0), *weights, Factor);
 }
 
+/// Biases, joins, activations and updates of all gates; for each step, sample, layer and direction:
+/// gates * (biases + 1 join + 1 activation) * hidden + what follows the gates.
+std::optional<std::int64_t> gates(const OperatorCall& call) {
+    const bool isLstm = call.name == "aten::lstm";
+    const bool isGru = call.name == "aten::gru";
+    const std::int64_t gateCount = isLstm ? 4 : isGru ? 3 : 1;
+    const std::int64_t tail = isLstm || isGru ? 5 : 0;
+    const bool isPacked = isLstm ? shapeAt(call, 1) != nullptr : tensorsAt(call, 2) == nullptr;
+    const auto* parameters = tensorsAt(call, isPacked ? 3 : 2);
+    auto rows = rowsOf(shapeAt(call, 0));
+    if (parameters == nullptr || !rows) {
+        return std::nullopt;
+    }
+    // Of each layer and direction: input matrix, hidden matrix, and two biases or none; a projection has fewer columns.
+    Count work(0);
+    for (std::size_t i = 0; i + 1 < parameters->size();) {
+        const Shape& input = (*parameters)[i].shape;
+        const bool hasBias = i + 2 < parameters->size() && (*parameters)[i + 2].shape.size() == 1;
+        const std::size_t own = hasBias ? 4 : 2;
+        if (input.size() != 2 || input[0] % gateCount != 0) {
+            return std::nullopt;
+        }
+        Count layer(input[0] / gateCount);
+        layer *= gateCount * ((hasBias ? 2 : 0) + 2) + tail;
+        work += layer;
+        i += own;
+        const bool isProjection = i < parameters->size() && (*parameters)[i].shape.size() == 2 &&
+                                  (*parameters)[i].shape[1] == input[0] / gateCount &&
+                                  (*parameters)[i].shape[0] < (*parameters)[i].shape[1] && isLstm;
+        i += isProjection ? 1 : 0;
+    }
+    *rows *= work.value().value_or(-1);
+    return rows->value();
+}
+
 constexpr std::array kRows = {
-    FormulaRow{"aten::lstm", "", layers},
-    FormulaRow{"aten::gru", "", layers},
-    FormulaRow{"aten::rnn_tanh", "", layers},
-    FormulaRow{"aten::rnn_relu", "", layers},
+    FormulaRow{"aten::lstm", "", layers, gates},
+    FormulaRow{"aten::gru", "", layers, gates},
+    FormulaRow{"aten::rnn_tanh", "", layers, gates},
+    FormulaRow{"aten::rnn_relu", "", layers, gates},
     FormulaRow{"aten::lstm_cell", "input hx w_ih w_hh", cell},
     FormulaRow{"aten::gru_cell", "input hx w_ih w_hh", cell},
     FormulaRow{"aten::rnn_tanh_cell", "input hx w_ih w_hh", cell},

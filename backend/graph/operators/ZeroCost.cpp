@@ -20,15 +20,26 @@ constexpr std::string_view kViews =
     "_nested_get_lengths _nested_get_max_seqlen _nested_get_min_seqlen _nested_get_offsets "
     "_nested_get_ragged_idx _nested_get_values _nnpack_available _print _reshape_alias _shape_as_tensor "
     "_unsafe_view _use_cudnn_rnn_flatten_weight _version adjoint alias as_strided atleast_1d atleast_2d "
-    "atleast_3d broadcast_tensors broadcast_to chunk conj cudnn_is_acceptable data detach device diagonal dim "
-    "dsplit expand expand_as flatten get_device hsplit imag is_coalesced is_complex is_conj is_contiguous "
-    "is_floating_point is_inference is_leaf is_nonzero is_pinned is_same_size is_signed item lift lift_fresh "
-    "linalg_diagonal mH mT matrix_H moveaxis movedim narrow numel numpy_T output_nr permute ravel real "
-    "requires_grad reshape reshape_as resolve_conj resolve_neg result_type select set_grad_enabled size slice "
-    "split split_with_sizes squeeze storage_offset stride swapaxes swapdims sym_constrain_range "
+    "atleast_3d broadcast_tensors broadcast_to chunk conj cudnn_is_acceptable data detach device diagonal "
+    "dim dsplit expand expand_as get_device hsplit imag is_coalesced is_complex is_conj is_contiguous "
+    "is_floating_point is_inference is_leaf is_nonzero is_pinned is_same_size is_signed item lift "
+    "lift_fresh linalg_diagonal mH mT matrix_H moveaxis movedim narrow numel numpy_T output_nr permute "
+    "real requires_grad resolve_conj resolve_neg result_type select set_grad_enabled size slice split "
+    "split_with_sizes squeeze storage_offset stride swapaxes swapdims sym_constrain_range "
     "sym_constrain_range_for_size sym_is_contiguous sym_numel sym_size sym_storage_offset sym_stride t "
     "tensor_split transpose unbind unflatten unfold unsafe_chunk unsafe_split unsafe_split_with_sizes "
     "unsqueeze view view_as view_as_complex view_as_real vsplit warn ";
+
+/// Views where the strides allow it, else one copy.
+constexpr std::string_view kReshapes = "flatten ravel reshape reshape_as ";
+
+/// Copies only where the type or the order of elements changes.
+constexpr std::string_view kConversions = "_autocast_to_full_precision _autocast_to_reduced_precision contiguous to type_as ";
+
+/// Memory reserved and not touched.
+constexpr std::string_view kReservations =
+    "empty empty_like empty_permuted empty_strided new_empty new_empty_strided record_stream resize "
+    "resize_as set pin_memory ";
 
 /// Rows and elements picked by index: as much is read as is written.
 constexpr std::string_view kLookups =
@@ -94,36 +105,42 @@ constexpr std::string_view kReductions =
 
 /// Normalisation and softmax.
 constexpr std::string_view kNormalisation =
-    "_batch_norm_impl_index _batch_norm_impl_index_backward _batch_norm_no_update _batch_norm_with_update "
-    "_batch_norm_with_update_functional _fused_rms_norm _fused_rms_norm_backward _log_softmax "
-    "_log_softmax_backward_data _masked_softmax _masked_softmax_backward _native_batch_norm_legit "
-    "_native_batch_norm_legit_functional _native_batch_norm_legit_no_training _safe_softmax _softmax "
-    "_softmax_backward_data _weight_norm _weight_norm_differentiable_backward _weight_norm_interface "
-    "_weight_norm_interface_backward batch_norm batch_norm_backward batch_norm_backward_elemt "
-    "batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats batch_norm_gather_stats_with_counts "
-    "batch_norm_stats batch_norm_update_stats cosine_similarity cudnn_batch_norm cudnn_batch_norm_backward "
-    "group_norm instance_norm layer_norm log_softmax miopen_batch_norm miopen_batch_norm_backward "
-    "native_batch_norm native_batch_norm_backward native_group_norm native_group_norm_backward "
-    "native_layer_norm native_layer_norm_backward rms_norm softmax ";
+    "_batch_norm_impl_index_backward _batch_norm_no_update _batch_norm_with_update "
+    "_batch_norm_with_update_functional _native_batch_norm_legit _native_batch_norm_legit_functional "
+    "_native_batch_norm_legit_no_training _weight_norm _weight_norm_differentiable_backward "
+    "_weight_norm_interface _weight_norm_interface_backward batch_norm_backward batch_norm_backward_elemt "
+    "batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats "
+    "batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats cosine_similarity "
+    "cudnn_batch_norm_backward group_norm instance_norm layer_norm miopen_batch_norm_backward "
+    "native_batch_norm_backward native_group_norm native_group_norm_backward native_layer_norm "
+    "native_layer_norm_backward ";
+
+constexpr std::string_view kSoftmax =
+    "_log_softmax _log_softmax_backward_data _masked_softmax _masked_softmax_backward _safe_softmax "
+    "_softmax _softmax_backward_data log_softmax softmax ";
+
+constexpr std::string_view kRmsNormalisation = "_fused_rms_norm _fused_rms_norm_backward rms_norm ";
+
+constexpr std::string_view kBatchNormalisation =
+    "_batch_norm_impl_index batch_norm cudnn_batch_norm miopen_batch_norm native_batch_norm ";
 
 /// Pooling, resampling and padding.
 constexpr std::string_view kPooling =
-    "_adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d _adaptive_avg_pool3d_backward "
-    "_pad_circular _pad_enum _upsample_bicubic2d_aa _upsample_bicubic2d_aa_backward _upsample_bilinear2d_aa "
-    "_upsample_bilinear2d_aa_backward _upsample_lanczos2d_aa _upsample_lanczos2d_aa_backward "
-    "_upsample_nearest_exact1d _upsample_nearest_exact1d_backward _upsample_nearest_exact2d "
-    "_upsample_nearest_exact2d_backward _upsample_nearest_exact3d _upsample_nearest_exact3d_backward "
-    "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_avg_pool3d_backward "
-    "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool2d_backward adaptive_max_pool3d "
-    "adaptive_max_pool3d_backward affine_grid_generator affine_grid_generator_backward avg_pool1d avg_pool2d "
-    "avg_pool2d_backward avg_pool3d avg_pool3d_backward channel_shuffle col2im constant_pad_nd "
-    "cudnn_affine_grid_generator cudnn_affine_grid_generator_backward cudnn_grid_sampler "
-    "cudnn_grid_sampler_backward fractional_max_pool2d fractional_max_pool2d_backward fractional_max_pool3d "
-    "fractional_max_pool3d_backward grid_sampler grid_sampler_2d grid_sampler_2d_backward grid_sampler_3d "
-    "grid_sampler_3d_backward im2col max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_backward "
-    "max_pool2d_with_indices max_pool2d_with_indices_backward max_pool3d max_pool3d_with_indices "
-    "max_pool3d_with_indices_backward max_unpool2d max_unpool3d mkldnn_adaptive_avg_pool2d "
-    "mkldnn_adaptive_avg_pool2d_backward mkldnn_max_pool2d mkldnn_max_pool2d_backward mkldnn_max_pool3d "
+    "_adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d "
+    "_adaptive_avg_pool3d_backward _pad_circular _pad_enum _upsample_bicubic2d_aa "
+    "_upsample_bicubic2d_aa_backward _upsample_bilinear2d_aa _upsample_bilinear2d_aa_backward "
+    "_upsample_lanczos2d_aa _upsample_lanczos2d_aa_backward _upsample_nearest_exact1d "
+    "_upsample_nearest_exact1d_backward _upsample_nearest_exact2d _upsample_nearest_exact2d_backward "
+    "_upsample_nearest_exact3d _upsample_nearest_exact3d_backward adaptive_avg_pool1d adaptive_avg_pool2d "
+    "adaptive_avg_pool3d adaptive_avg_pool3d_backward adaptive_max_pool1d adaptive_max_pool2d "
+    "adaptive_max_pool2d_backward adaptive_max_pool3d adaptive_max_pool3d_backward affine_grid_generator "
+    "affine_grid_generator_backward avg_pool2d_backward avg_pool3d_backward channel_shuffle col2im "
+    "constant_pad_nd cudnn_affine_grid_generator cudnn_affine_grid_generator_backward cudnn_grid_sampler "
+    "cudnn_grid_sampler_backward fractional_max_pool2d fractional_max_pool2d_backward "
+    "fractional_max_pool3d fractional_max_pool3d_backward grid_sampler grid_sampler_2d "
+    "grid_sampler_2d_backward grid_sampler_3d grid_sampler_3d_backward im2col max_pool2d_backward "
+    "max_pool2d_with_indices_backward max_pool3d_with_indices_backward max_unpool2d max_unpool3d "
+    "mkldnn_adaptive_avg_pool2d mkldnn_adaptive_avg_pool2d_backward mkldnn_max_pool2d_backward "
     "mkldnn_max_pool3d_backward native_channel_shuffle pad pixel_shuffle pixel_unshuffle reflection_pad1d "
     "reflection_pad1d_backward reflection_pad2d reflection_pad2d_backward reflection_pad3d "
     "reflection_pad3d_backward replication_pad1d replication_pad1d_backward replication_pad2d "
@@ -132,6 +149,11 @@ constexpr std::string_view kPooling =
     "upsample_linear1d upsample_linear1d_backward upsample_nearest1d upsample_nearest1d_backward "
     "upsample_nearest2d upsample_nearest2d_backward upsample_nearest3d upsample_nearest3d_backward "
     "upsample_trilinear3d upsample_trilinear3d_backward ";
+
+/// Pooling over windows whose size is the second argument.
+constexpr std::string_view kWindows =
+    "avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool1d_with_indices max_pool2d "
+    "max_pool2d_with_indices max_pool3d max_pool3d_with_indices mkldnn_max_pool2d mkldnn_max_pool3d ";
 
 /// Losses.
 constexpr std::string_view kLosses =
@@ -145,37 +167,49 @@ constexpr std::string_view kLosses =
 
 /// Dropout and random numbers.
 constexpr std::string_view kRandom =
-    "_fused_dropout _philox_key_fold_in _philox_key_split _philox_normal _philox_uniform _sample_dirichlet "
-    "_standard_gamma alpha_dropout bernoulli binomial cauchy dropout exponential feature_alpha_dropout "
-    "feature_dropout geometric log_normal multinomial native_dropout native_dropout_backward normal "
-    "normal_functional poisson rand rand_like randint randint_like randn randn_like random randperm uniform ";
+    "_fused_dropout _philox_key_fold_in _philox_key_split _philox_normal _philox_uniform "
+    "_sample_dirichlet _standard_gamma bernoulli binomial cauchy exponential geometric log_normal "
+    "multinomial native_dropout native_dropout_backward normal normal_functional poisson rand randint "
+    "randn randperm ";
+
+/// The identity in evaluation.
+constexpr std::string_view kDropouts = "alpha_dropout dropout feature_alpha_dropout feature_dropout ";
 
 /// Creation, copies and rearrangement.
 constexpr std::string_view kCreation =
-    "_cast_Byte _cast_Char _cast_Double _cast_Float _cast_Half _cast_Int _cast_Long _cast_Short _chunk_cat "
-    "_conj_copy _copy_from _copy_from_and_resize _cudnn_init_dropout_state _cudnn_rnn_flatten_weight "
-    "_efficientzerotensor _fw_primal _fw_primal_copy _index_put_impl _jagged_to_padded_dense_forward "
-    "_lazy_clone _list_to_tensor _make_dual _mkldnn_reshape _mkldnn_transpose _neg_view_copy "
-    "_nested_from_padded _nested_from_padded_tensor _nested_view_from_buffer _nested_view_from_jagged "
-    "_new_zeros_with_same_feature_meta _pack_padded_sequence _pack_padded_sequence_backward "
-    "_pad_packed_sequence _padded_dense_to_jagged_forward _pin_memory _reshape_alias_copy _reshape_copy "
-    "_stack _tensor_to_list _to_copy _to_cpu _to_dense _unsafe_index_put _unsafe_masked_index_put_accumulate "
-    "alias_copy arange as_strided_copy as_strided_scatter as_tensor bartlett_window blackman_window "
-    "block_diag cat chalf clone column_stack combinations concat concatenate contiguous copy cpu cuda "
-    "detach_copy diag diag_embed diagflat diagonal_backward diagonal_copy diagonal_scatter dstack empty "
-    "empty_like empty_permuted empty_strided expand_copy eye fft_fftfreq fft_fftshift fft_ifftshift "
-    "fft_rfftfreq fill fill_diagonal flatten_dense_tensors flip fliplr flipud from_file full full_like "
-    "gather_backward hamming_window hann_window hstack index_add index_copy index_fill index_put index_reduce "
-    "index_select_backward kaiser_window lift_fresh_copy linspace logspace masked_fill masked_scatter "
-    "masked_scatter_backward masked_select_backward meshgrid mkldnn_reorder_conv2d_weight "
-    "mkldnn_reorder_conv3d_weight narrow_copy new_empty new_empty_strided new_full new_ones new_zeros one_hot "
-    "ones ones_like pad_sequence permute_copy pin_memory put record_stream repeat repeat_interleave resize "
-    "resize_as roll rot90 row_stack scalar_tensor scatter scatter_add scatter_reduce select_backward "
-    "select_copy select_scatter set slice_backward slice_copy slice_inverse slice_scatter split_copy "
-    "split_with_sizes_copy squeeze_copy stack t_copy tensor tile to to_mkldnn to_mkldnn_backward "
-    "to_padded_tensor transpose_copy tril tril_indices triu triu_indices type_as unbind_copy "
+    "_cast_Byte _cast_Char _cast_Double _cast_Float _cast_Half _cast_Int _cast_Long _cast_Short "
+    "_chunk_cat _conj_copy _copy_from _copy_from_and_resize _cudnn_init_dropout_state "
+    "_cudnn_rnn_flatten_weight _efficientzerotensor _fw_primal _fw_primal_copy _index_put_impl "
+    "_jagged_to_padded_dense_forward _lazy_clone _list_to_tensor _make_dual _mkldnn_reshape "
+    "_mkldnn_transpose _neg_view_copy _nested_from_padded _nested_from_padded_tensor "
+    "_nested_view_from_buffer _nested_view_from_jagged _new_zeros_with_same_feature_meta "
+    "_pack_padded_sequence _pack_padded_sequence_backward _pad_packed_sequence "
+    "_padded_dense_to_jagged_forward _pin_memory _reshape_alias_copy _reshape_copy _stack _tensor_to_list "
+    "_to_copy _to_cpu _to_dense _unsafe_index_put _unsafe_masked_index_put_accumulate alias_copy arange "
+    "as_strided_copy as_strided_scatter as_tensor bartlett_window blackman_window block_diag cat chalf "
+    "clone column_stack combinations concat concatenate cpu cuda detach_copy diag diag_embed diagflat "
+    "diagonal_backward diagonal_copy diagonal_scatter dstack expand_copy eye fft_fftfreq fft_fftshift "
+    "fft_ifftshift fft_rfftfreq fill_diagonal flatten_dense_tensors flip fliplr flipud from_file full "
+    "gather_backward hamming_window hann_window hstack index_add index_copy index_fill index_put "
+    "index_reduce index_select_backward kaiser_window lift_fresh_copy linspace logspace masked_fill "
+    "masked_scatter masked_scatter_backward masked_select_backward meshgrid mkldnn_reorder_conv2d_weight "
+    "mkldnn_reorder_conv3d_weight narrow_copy one_hot ones pad_sequence permute_copy put repeat "
+    "repeat_interleave roll rot90 row_stack scalar_tensor scatter scatter_add scatter_reduce "
+    "select_backward select_copy select_scatter slice_backward slice_copy slice_inverse slice_scatter "
+    "split_copy split_with_sizes_copy squeeze_copy stack t_copy tensor tile to_mkldnn to_mkldnn_backward "
+    "to_padded_tensor transpose_copy tril tril_indices triu triu_indices unbind_copy "
     "unflatten_dense_tensors unfold_copy unsqueeze_copy view_as_complex_copy view_as_real_copy view_copy "
-    "vstack zero zeros zeros_like ";
+    "vstack zeros ";
+
+/// Writes without reading what was there.
+constexpr std::string_view kOverwrites =
+    "bernoulli_ cauchy_ copy exponential_ fill full_like geometric_ log_normal_ new_full new_ones "
+    "new_zeros normal_ ones_like rand_like randint_like randn_like random uniform zero zeros_like ";
+
+/// Writes to the places that indices name.
+constexpr std::string_view kScatters =
+    "_index_put_impl_ _unsafe_index_put_ index_add_ index_copy_ index_put_ put_ scatter_ scatter_add_ "
+    "scatter_reduce_ index_reduce_ ";
 
 /// Gradients and upkeep of embeddings.
 constexpr std::string_view kEmbeddingGradients =
@@ -214,36 +248,46 @@ constexpr std::string_view kOptimisers =
     "_fused_sgd ";
 
 struct Family {
-    ZeroFamily kind;
+    ZeroRow row;
     std::string_view names;
 };
 
 constexpr std::array kFamilies = {
-    Family{ZeroFamily::View, kViews},
-    Family{ZeroFamily::Lookup, kLookups},
-    Family{ZeroFamily::Bag, kBags},
-    Family{ZeroFamily::Stream, kElementwise},
-    Family{ZeroFamily::Stream, kComparisons},
-    Family{ZeroFamily::Stream, kActivations},
-    Family{ZeroFamily::Stream, kReductions},
-    Family{ZeroFamily::Stream, kNormalisation},
-    Family{ZeroFamily::Stream, kPooling},
-    Family{ZeroFamily::Stream, kLosses},
-    Family{ZeroFamily::Stream, kRandom},
-    Family{ZeroFamily::Stream, kCreation},
-    Family{ZeroFamily::Stream, kEmbeddingGradients},
-    Family{ZeroFamily::Stream, kGates},
-    Family{ZeroFamily::Stream, kQuantisation},
-    Family{ZeroFamily::Stream, kOptimisers},
+    Family{{Traffic::None, Work::None}, kViews},
+    Family{{Traffic::None, Work::None}, kReservations},
+    Family{{Traffic::Reshape, Work::None}, kReshapes},
+    Family{{Traffic::Convert, Work::None}, kConversions},
+    Family{{Traffic::Lookup, Work::None}, kLookups},
+    Family{{Traffic::Bag, Work::Bag}, kBags},
+    Family{{Traffic::Stream, Work::PerOutput}, kElementwise},
+    Family{{Traffic::Stream, Work::PerOutput}, kComparisons},
+    Family{{Traffic::Stream, Work::PerOutput}, kActivations},
+    Family{{Traffic::Stream, Work::PerInput}, kReductions},
+    Family{{Traffic::Stream, Work::Normalisation}, kNormalisation},
+    Family{{Traffic::Stream, Work::Softmax}, kSoftmax},
+    Family{{Traffic::Stream, Work::RmsNormalisation}, kRmsNormalisation},
+    Family{{Traffic::Stream, Work::BatchNormalisation}, kBatchNormalisation},
+    Family{{Traffic::Stream, Work::PerInput}, kPooling},
+    Family{{Traffic::Stream, Work::Window}, kWindows},
+    Family{{Traffic::Stream, Work::PerInput}, kLosses},
+    Family{{Traffic::Stream, Work::PerOutput}, kRandom},
+    Family{{Traffic::Dropout, Work::PerOutput}, kDropouts},
+    Family{{Traffic::Stream, Work::None}, kCreation},
+    Family{{Traffic::Overwrite, Work::None}, kOverwrites},
+    Family{{Traffic::ScatterInPlace, Work::None}, kScatters},
+    Family{{Traffic::Stream, Work::None}, kEmbeddingGradients},
+    Family{{Traffic::Stream, Work::PerInput}, kGates},
+    Family{{Traffic::Stream, Work::PerOutput}, kQuantisation},
+    Family{{Traffic::Stream, Work::PerOutput}, kOptimisers},
 };
 
-std::unordered_map<std::string_view, ZeroFamily> makeIndex() {
-    std::unordered_map<std::string_view, ZeroFamily> index;
+std::unordered_map<std::string_view, ZeroRow> makeIndex() {
+    std::unordered_map<std::string_view, ZeroRow> index;
     for (const Family& family : kFamilies) {
         std::string_view rest = family.names;
         while (!rest.empty()) {
             const std::size_t space = rest.find(' ');
-            index.emplace(rest.substr(0, space), family.kind);
+            index.emplace(rest.substr(0, space), family.row);
             rest.remove_prefix(space + 1);
         }
     }
@@ -252,13 +296,13 @@ std::unordered_map<std::string_view, ZeroFamily> makeIndex() {
 
 }  // namespace
 
-std::optional<ZeroFamily> findZeroFamily(std::string_view name) {
+std::optional<ZeroRow> findZeroRow(std::string_view name) {
     static const auto index = makeIndex();
     constexpr std::string_view kAten = "aten::";
     // Arithmetic on Python numbers and sizes, as exported graphs hold it.
     if (name.starts_with("_operator::") || name.starts_with("math::") || name.starts_with("torch::sym_") ||
         name.starts_with("prim::")) {
-        return ZeroFamily::View;
+        return ZeroRow{Traffic::None, Work::None};
     }
     if (!name.starts_with(kAten)) {
         return std::nullopt;
