@@ -55,6 +55,7 @@ QScrollArea, QScrollArea > QWidget { border: 0; background: @surface; }
 QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }
 QScrollBar:horizontal { background: transparent; height: 10px; margin: 0; }
 QScrollBar::handle { background: @scrollHandle; border-radius: 3px; margin: 2px; min-height: 24px; min-width: 24px; }
+QAbstractScrollArea::corner { background: transparent; border: 0; }
 QScrollBar::handle:hover { background: @line2; }
 QScrollBar::add-line, QScrollBar::sub-line, QScrollBar::add-page, QScrollBar::sub-page { background: transparent; border: 0; width: 0; height: 0; }
 QDialog { background: @window; }

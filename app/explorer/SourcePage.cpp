@@ -4,6 +4,7 @@
 
 #include "app/explorer/PythonHighlighter.h"
 #include "app/explorer/Session.h"
+#include "models/Format.h"
 #include "widgets/EmptyState.h"
 #include "widgets/Fonts.h"
 #include "widgets/KeyValueList.h"
@@ -198,7 +199,11 @@ void SourcePage::read() {
                 return;
             }
             widgets::KeyValueList::Group facts{
-                tr("Class"), {{tr("Name"), outcome->className, false, false}, {tr("Arguments"), outcome->how, false, false}}};
+                tr("Class"), {{tr("Name"), models::bareClassName(outcome->className.toStdString()), false, false}}};
+            if (const qsizetype colon = outcome->className.indexOf(u':'); colon > 0) {
+                facts.rows.append({tr("Defined in"), outcome->className.left(colon), false, false});
+            }
+            facts.rows.append({tr("Arguments"), outcome->how, false, false});
             widgets::KeyValueList::Group arguments{tr("Constructor arguments"), {}};
             for (const Argument& argument : outcome->arguments) {
                 arguments.rows.append({argument.name, argument.value, false, true});
