@@ -197,6 +197,7 @@ bool Screenshots::savePages(MainWindow& window) {
         return false;
     }
     hierarchy->setMetric(QStringLiteral("latency"));
+    hierarchy->view().select(hierarchy->view().hotspot());
     page->showView(VersionPage::View::Validation);
     if (!save(window, QStringLiteral("validation"))) {
         return false;
