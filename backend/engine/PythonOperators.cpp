@@ -71,6 +71,14 @@ std::int64_t floorDivide(std::int64_t left, std::int64_t right) {
     return left % right != 0 && (left < 0) != (right < 0) ? quotient - 1 : quotient;
 }
 
+std::int64_t modulo(std::int64_t left, std::int64_t right) {
+    if (right == 0) {
+        throw Failure({base::ErrorCode::InvalidArgument, "a size is divided by zero", ""});
+    }
+    const std::int64_t rest = right == -1 ? 0 : left % right;
+    return rest != 0 && (rest < 0) != (right < 0) ? rest + right : rest;
+}
+
 std::int64_t integerPower(std::int64_t base, std::int64_t exponent) {
     std::int64_t result = 1;
     while (true) {
@@ -177,7 +185,7 @@ c10::IValue evaluateBinary(PythonOperator operation, const c10::IValue& left, co
         case PythonOperator::TrueDivide:
             return floatOf(left) / floatOf(right);
         case PythonOperator::Modulo:
-            return isWhole ? c10::IValue(integerOf(left) - floorDivide(integerOf(left), integerOf(right)) * integerOf(right))
+            return isWhole ? c10::IValue(modulo(integerOf(left), integerOf(right)))
                            : c10::IValue(floatOf(left) - std::floor(floatOf(left) / floatOf(right)) * floatOf(right));
         case PythonOperator::Power:
             return isWhole && integerOf(right) >= 0 ? c10::IValue(integerPower(integerOf(left), integerOf(right)))

@@ -3,13 +3,15 @@
 """Captures the cases of the matrix with the tracer, runs them in the program engine and compares bits.
 
 `run_matrix.py [--fast] [--only FAMILY/NAME]... [--update]`. Each case gives rows: in evaluation and in training, with fixed
-sizes and with a free batch, of which two sizes are run. A row is:
+sizes and with a free batch, of which two sizes are run, and, architectures aside, decomposed to core operators. A row is:
 
 - `exact`: the engine's outputs and changed buffers have eager PyTorch's bits, and so has PyTorch's own exported program.
 - `as_program`: PyTorch's own exported program differs from eager, and the engine has its bits.
 - `no_program`: torch.export gives none. `static`: it gives none with a free batch.
 - `refused`: the engine said at load what it cannot run.
 - `different`, `failed`: faults.
+
+A decomposed program rounds otherwise than eager: its row is `exact` when the engine has the bits of PyTorch's own run of it.
 
 `golden.json` keeps every row that is not exact, with its reason, and the number of exact ones. A row that is worse fails.
 """
@@ -19,14 +21,19 @@ from __future__ import annotations
 import argparse
 import contextlib
 import copy
+import functools
 import importlib
 import json
+import logging
 import re
 import sys
 import tempfile
 import time
 import warnings
+import zipfile
 from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +43,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "backend/python"))
 import torch
 from cases import CASES, Case
 from modulelens import ModuleTracer
+from modulelens.program_archive import archive_program
 from safetensors.torch import load_file
 from torch.utils import _pytree as pytree
 from worker_process import BundleReader, WorkerProcess
@@ -53,24 +61,36 @@ def main() -> int:
     # Export never takes the fused path of evaluation, which rounds differently.
     torch.backends.mha.set_fastpath_enabled(False)
     warnings.filterwarnings("ignore")
+    logging.disable(logging.CRITICAL)
     worker = WorkerProcess(threads=1)
     results: dict[str, tuple[str, str]] = {}
+    whole = not (options.only or options.fast or options.rows)
     started = time.monotonic()
     for case in chosen:
-        for mode in case.modes[:1] if options.fast else case.modes:
-            for free in (True,) if options.fast else (False, True):
-                name = f"{case.family}/{case.name}/{mode}/{'free' if free else 'fixed'}"
-                results[name] = row(worker, case, mode, free)
-                status, reason = results[name]
-                if options.verbose or status in ("different", "failed"):
-                    print(name, status, reason, flush=True)
+        for name, run in rows_of(case, options.fast):
+            if options.rows and not name.endswith(f"/{options.rows}"):
+                continue
+            results[name] = run(worker)
+            status, reason = results[name]
+            if options.verbose or status in ("different", "failed"):
+                print(name, status, reason, flush=True)
     worker.close()
     counts = Counter(status for status, _ in results.values())
     print(f"{len(chosen)} cases, {len(results)} rows in {time.monotonic() - started:.0f} s:", dict(counts))
     if options.update:
-        update(results, whole=not options.only and not options.fast)
+        update(results, whole)
         return 0
-    return judge(results, whole=not options.only and not options.fast)
+    return judge(results, whole)
+
+
+def rows_of(case: Case, fast: bool) -> Iterator[tuple[str, Callable[[WorkerProcess], tuple[str, str]]]]:
+    for mode in case.modes[:1] if fast else case.modes:
+        name = f"{case.family}/{case.name}/{mode}"
+        if not fast:
+            yield f"{name}/fixed", functools.partial(row, case=case, mode=mode, free=False)
+        yield f"{name}/free", functools.partial(row, case=case, mode=mode, free=True)
+        if not fast and case.family != "architecture":
+            yield f"{name}/decomposed", functools.partial(decomposed_row, case=case, mode=mode)
 
 
 def parse() -> argparse.Namespace:
@@ -79,6 +99,7 @@ def parse() -> argparse.Namespace:
         "--fast", action="store_true", help="the first case of each family, in evaluation with a free batch"
     )
     parser.add_argument("--only", action="append", default=[], help="FAMILY or FAMILY/NAME")
+    parser.add_argument("--rows", choices=("fixed", "free", "decomposed"), help="these rows alone")
     parser.add_argument("--update", action="store_true", help="write golden.json")
     parser.add_argument("--verbose", action="store_true", help="a line for each row")
     return parser.parse_args()
@@ -98,9 +119,10 @@ def choose(options: argparse.Namespace) -> list[Case]:
 def row(worker: WorkerProcess, case: Case, mode: str, free: bool) -> tuple[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         try:
-            module, calls, tracer = capture(case, mode, free, Path(folder))
+            captured = capture(case, mode, free, Path(folder))
         except Exception as error:
             return "failed", f"the capture failed: {error!r}"
+        tracer = captured.tracer
         if tracer.bundle is None:
             return "failed", f"no bundle: {tracer.problems}"
         bundle = BundleReader(tracer.bundle)
@@ -119,32 +141,56 @@ def row(worker: WorkerProcess, case: Case, mode: str, free: bool) -> tuple[str, 
                 str(error)
             )
         try:
-            return compare(worker, bundle, version, handle, unequal, module, calls)
+            return compare(worker, bundle, version, handle, captured if unequal else None)
         except RuntimeError as error:
             return "failed", sentence(str(error))
         finally:
             worker.call("unload", {"handle": handle})
 
 
-def capture(case: Case, mode: str, free: bool, folder: Path) -> tuple[Any, list[Any], ModuleTracer]:
-    """The module as it was before, and its calls."""
+@dataclass
+class Captured:
+    """What a case was before it ran, and what the tracer made of the run."""
+
+    module: Any
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]]
+    random_state: torch.Tensor
+    tracer: ModuleTracer
+
+    def leaves(self, program: Any) -> list[torch.Tensor]:
+        """The tensors that an exported program of the module gives for the first call."""
+        args, kwargs = copy.deepcopy(self.calls[0])
+        torch.set_rng_state(self.random_state)
+        with torch.set_grad_enabled(self.module.training):
+            output = program.module()(*args, **kwargs)
+        return [leaf.detach() for leaf in pytree.tree_leaves(output) if isinstance(leaf, torch.Tensor)]
+
+    def export(self) -> torch.export.ExportedProgram:
+        args, kwargs = copy.deepcopy(self.calls[0])
+        with torch.set_grad_enabled(self.module.training):
+            return torch.export.export(copy.deepcopy(self.module), args, kwargs, strict=False)
+
+
+def capture(case: Case, mode: str, free: bool, folder: Path) -> Captured:
     torch.manual_seed(SEED)
     module = case.make().train(mode == "train")
     before = copy.deepcopy(module)
     calls = [case.arguments(batch) for batch in (case.batches if free else case.batches[:1])]
     kept = copy.deepcopy(calls)
+    random_state = torch.get_rng_state()
     with (
         torch.set_grad_enabled(mode == "train"),
         ModuleTracer(module, store=folder, model_name=case.name, select=[""], dynamic_batch=free) as tracer,
     ):
         for args, kwargs in calls:
             module(*args, **kwargs)
-    return before, kept, tracer
+    return Captured(before, kept, random_state, tracer)
 
 
 def compare(
-    worker: WorkerProcess, bundle: BundleReader, version: Any, handle: int, unequal: bool, module: Any, calls: Any
+    worker: WorkerProcess, bundle: BundleReader, version: Any, handle: int, unequal: Captured | None
 ) -> tuple[str, str]:
+    """`unequal` is given when the tracer found that PyTorch's own program differs from eager."""
     for index, call in enumerate(version["calls"]):
         request = {**bundle.call_params(version, handle, 1), "call": call, "tensors": bundle._extents(call)}
         result = worker.call("validate", request)
@@ -154,31 +200,64 @@ def compare(
             return "different", f"call {index}: the second run differs from the first"
         if result["verdict"] == "pass" and result["exact"]:
             continue
-        worst = [leaf for leaf in result.get("leaves", []) if leaf["verdict"] != "exact"]
-        reason = f"call {index}: {result['verdict']} {result.get('reason') or ''} {json.dumps(worst)[:300]}"
-        if unequal and has_bits_of_program(worker, request, module, calls[index], index):
+        if unequal is not None and (index > 0 or has_bits(worker, request, unequal.leaves(unequal.export()))):
             return "as_program", "PyTorch's own exported program differs from eager too"
-        return "different", sentence(reason)
-    return "exact", "PyTorch's own exported program differs from eager" if unequal else ""
+        worst = [leaf for leaf in result.get("leaves", []) if leaf["verdict"] != "exact"]
+        return "different", f"call {index}: {result['verdict']} {result.get('reason') or ''} {json.dumps(worst)[:300]}"
+    return "exact", ""
 
 
-def has_bits_of_program(worker: WorkerProcess, request: Any, module: Any, call: Any, index: int) -> bool:
-    """Whether the engine's outputs are those of torch.export's own program."""
-    if index:
-        return True
-    args, kwargs = call
-    with torch.set_grad_enabled(module.training):
-        program = torch.export.export(
-            copy.deepcopy(module), copy.deepcopy(args), copy.deepcopy(kwargs), strict=False
-        ).module()
-        expected = [leaf for leaf in pytree.tree_leaves(program(*args, **kwargs)) if isinstance(leaf, torch.Tensor)]
+def has_bits(worker: WorkerProcess, request: Any, expected: list[torch.Tensor]) -> bool:
     answer = worker.call("run", request)
     stored = load_file(answer["file"])
-    actual = [stored[output["pointer"]] for output in answer["outputs"]]
-    return len(actual) == len(expected) and all(
-        a.shape == e.shape and torch.equal(a.nan_to_num(), e.detach().nan_to_num())
-        for a, e in zip(actual, expected, strict=True)
-    )
+    actual = []
+    for output in answer["outputs"]:
+        tensor, dtype = stored[output["pointer"]], getattr(torch, output["dtype"])
+        actual.append(tensor if tensor.dtype == dtype else tensor.view(dtype).reshape(output["shape"]))
+    return len(actual) == len(expected) and all(same_bits(*pair) for pair in zip(actual, expected, strict=True))
+
+
+def same_bits(actual: torch.Tensor, expected: torch.Tensor) -> bool:
+    expected = expected.resolve_conj().resolve_neg()
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return False
+    return torch.equal(actual, expected) or torch.equal(actual.nan_to_num(0.5), expected.nan_to_num(0.5))
+
+
+def decomposed_row(worker: WorkerProcess, case: Case, mode: str) -> tuple[str, str]:
+    """The program in core operators. Changes of buffers and inputs are outputs there, which the engine must write back."""
+    with tempfile.TemporaryDirectory() as folder:
+        captured = capture(case, mode, False, Path(folder))
+        bundle = BundleReader(captured.tracer.bundle)
+        version = bundle.version("")
+        if not version["state"]["programs"]:
+            return "no_program", sentence(version["state"]["no_program"]["reason"])
+        request = bundle.load_params(version)
+        with zipfile.ZipFile(request["program"]["file"]) as archive:
+            sidecar = json.loads(archive.read("program/extra/modulelens.json"))
+        path = Path(folder) / "decomposed.pt2"
+        try:
+            program = captured.export().run_decompositions()
+            expected = captured.leaves(copy.deepcopy(program))
+            path.write_bytes(archive_program(program, sidecar))
+        except Exception as error:
+            return "no_program", sentence(f"{type(error).__name__}: {error}")
+        request["program"].update(file=str(path), length=path.stat().st_size)
+        try:
+            handle = worker.call("load", request)["handle"]
+        except RuntimeError as error:
+            return "refused", sentence(str(error))
+        try:
+            call = bundle.call_params(version, handle, 1)
+            if not has_bits(worker, call, expected):
+                return "different", "the outputs are not those of PyTorch's own run"
+            leaves = worker.call("validate", call)["leaves"]
+            wrong = [leaf for leaf in leaves if leaf["verdict"] == "fail" and not leaf["pointer"].startswith("/output")]
+            return ("different", f"not written back: {json.dumps(wrong)[:300]}") if wrong else ("exact", "")
+        except RuntimeError as error:
+            return "failed", sentence(str(error))
+        finally:
+            worker.call("unload", {"handle": handle})
 
 
 def sentence(text: str) -> str:

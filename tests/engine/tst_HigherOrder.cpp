@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#include "backend/engine/HigherOrder.h"
+
+#include "backend/engine/Executor.h"
+#include "backend/engine/FunctionTransforms.h"
+#include "tests/support/TestMain.h"
+
+#include <ATen/Functions.h>
+#include <QTest>
+
+using namespace modulelens;
+using base::ErrorCode;
+using engine::PythonOperator;
+using graph::ValueArgument;
+
+namespace {
+
+/// A graph of one input, value 0, that returns value `output`.
+graph::Graph graphOf(std::vector<graph::Node> nodes, int valueCount, graph::ValueId output) {
+    graph::Graph result;
+    for (int i = 0; i < valueCount; ++i) {
+        result.values.push_back({"v" + std::to_string(i), graph::ValueKind::Tensor, {}, {}});
+    }
+    result.inputs = {ValueArgument{0}};
+    result.outputs = {ValueArgument{output}};
+    result.nodes = std::move(nodes);
+    return result;
+}
+
+graph::Node node(const std::string& target, std::vector<graph::NamedArgument> inputs, std::vector<graph::Argument> outputs) {
+    graph::Node result;
+    result.name = "node";
+    result.target = target;
+    result.inputs = std::move(inputs);
+    result.outputs = std::move(outputs);
+    return result;
+}
+
+graph::NamedArgument plain(graph::Argument argument) {
+    return {"", std::move(argument)};
+}
+
+/// x -> exp(x), as an operand.
+graph::NamedArgument exponential() {
+    auto graph = std::make_shared<graph::Graph>(
+        graphOf({node("torch.ops.aten.exp.default", {{"self", ValueArgument{0}}}, {ValueArgument{1}})}, 2, 1));
+    return plain(graph::GraphArgument{"body", std::move(graph)});
+}
+
+base::Result<std::shared_ptr<const engine::Plan>> planOf(graph::Graph graph) {
+    auto program = std::make_shared<graph::Program>();
+    program->graph = std::move(graph);
+    program->inputs = {{graph::InputKind::UserInput, "", true, {}}};
+    program->outputs = {{graph::OutputKind::UserOutput, ""}};
+    return engine::makePlan(std::move(program), {});
+}
+
+at::Tensor runOn(graph::Graph graph, const at::Tensor& input) {
+    const auto plan = planOf(std::move(graph));
+    if (!plan) {
+        throw std::runtime_error(plan.error().text());
+    }
+    const engine::TransformScope scope;
+    const std::atomic<bool> stop{false};
+    return engine::Executor().run(*plan.value(), {input}, stop, nullptr).at(0).toTensor();
+}
+
+std::string refusalOf(const std::string& target) {
+    const auto plan = planOf(graphOf({node(target, {}, {ValueArgument{1}})}, 2, 1));
+    return plan ? std::string() : plan.error().message;
+}
+
+const std::string kVmap = "torch._functorch.predispatch.";
+
+/// sum over each row, as torch.vmap(torch.sum) is exported, with the level and dimension that the arguments say.
+graph::Graph vectorised(std::int64_t dimension, std::int64_t level) {
+    const auto number = [](std::int64_t value) { return plain(graph::IntegerArgument{value}); };
+    return graphOf(
+        {node(kVmap + "lazy_load_decompositions", {}, {graph::NoneArgument{}}),
+         node(kVmap + "_vmap_increment_nesting", {number(2), plain(graph::StringArgument{"error"})}, {graph::NoneArgument{}}),
+         node(kVmap + "_add_batch_dim", {plain(ValueArgument{0}), number(dimension), number(level)}, {ValueArgument{1}}),
+         node("torch.ops.aten.sum.default", {{"self", ValueArgument{1}}}, {ValueArgument{2}}),
+         node(kVmap + "_remove_batch_dim", {plain(ValueArgument{2}), number(level), number(2), number(0)}, {ValueArgument{3}}),
+         node(kVmap + "_vmap_decrement_nesting", {}, {graph::NoneArgument{}})},
+        4, 3);
+}
+
+}  // namespace
+
+class HigherOrderTest : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void wrappers_runTheirGraph_data() {
+        QTest::addColumn<QString>("name");
+        for (const char* name : {"wrap", "tag_activation_checkpoint", "wrap_activation_checkpoint", "strict_mode",
+                                 "run_const_graph", "hints_wrapper", "invoke_subgraph", "invoke_quant"}) {
+            QTest::newRow(name) << QString(name);
+        }
+    }
+    void wrappers_runTheirGraph() {
+        QFETCH(QString, name);
+        std::vector<graph::NamedArgument> inputs{exponential()};
+        if (name == "invoke_subgraph") {
+            inputs.push_back(plain(graph::StringArgument{"identifier"}));
+        }
+        inputs.push_back(plain(graph::ValueListArgument{{0}, false}));
+        inputs.push_back({"use_reentrant", graph::BooleanArgument{false}});
+        inputs.push_back(plain(graph::DictionaryArgument{std::make_shared<std::vector<graph::NamedArgument>>()}));
+        auto graph = graphOf({node("torch.ops.higher_order." + name.toStdString(), inputs, {ValueArgument{1}})}, 2, 1);
+        const at::Tensor input = at::arange(3, at::kFloat);
+        QVERIFY(runOn(std::move(graph), input).equal(input.exp()));
+    }
+
+    void printing_isLeftOut() {
+        auto graph =
+            graphOf({node("torch.ops.higher_order.print", {plain(graph::StringArgument{"x"})}, {graph::NoneArgument{}})}, 1, 0);
+        QVERIFY(runOn(std::move(graph), at::ones({2})).equal(at::ones({2})));
+    }
+
+    void vmap_goesOverItsDimension() {
+        const at::Tensor input = at::arange(6, at::kFloat).reshape({2, 3});
+        QVERIFY(runOn(vectorised(0, 1), input).equal(input.sum(1)));
+        QVERIFY(runOn(vectorised(1, 1), input.t()).equal(input.sum(1)));
+    }
+
+    void vmap_ofLevelOrDimensionThatIsNotThere_isCorrupt() {
+        for (const auto& [dimension, level] : {std::pair{0, 2}, {0, 70}, {0, -1}, {2, 1}, {-1, 1}}) {
+            try {
+                (void)runOn(vectorised(dimension, level), at::ones({2, 3}));
+                QFAIL("must fail");
+            } catch (const engine::Failure& failure) {
+                QCOMPARE(failure.error().code, ErrorCode::Corrupt);
+            }
+        }
+        // What failed half-way left no level behind.
+        QVERIFY(runOn(vectorised(0, 1), at::ones({2, 3})).equal(at::full({2}, 3.0F)));
+    }
+
+    void unbalancedVmap_isCorrupt() {
+        auto graph = graphOf({node(kVmap + "_vmap_decrement_nesting", {}, {graph::NoneArgument{}})}, 1, 0);
+        QVERIFY_THROWS_EXCEPTION(engine::Failure, (void)runOn(std::move(graph), at::ones({2})));
+    }
+
+    void refusals_sayWhy() {
+        QVERIFY(refusalOf("torch.ops.higher_order.call_torchbind").find("custom object") != std::string::npos);
+        QVERIFY(refusalOf("torch.ops.higher_order.aoti_call_delegate").find("compiled") != std::string::npos);
+        QVERIFY(refusalOf("torch.ops.higher_order.brand_new").find("does not know") != std::string::npos);
+        QVERIFY(refusalOf(kVmap + "_make_dual").find("torch.func") != std::string::npos);
+        QVERIFY(refusalOf("torch.ops.higher_order.wrap").find("order") != std::string::npos);
+        QVERIFY(refusalOf(kVmap + "_add_batch_dim").find("order") != std::string::npos);
+    }
+
+    void shifts_followPython() {
+        const auto shift = [](PythonOperator operation, std::int64_t value, std::int64_t places) {
+            return engine::evaluate(operation, {value, places}).toInt();
+        };
+        QCOMPARE(shift(PythonOperator::LeftShift, -3, 4), -48);
+        QCOMPARE(shift(PythonOperator::RightShift, -3, 1), -2);
+        QCOMPARE(shift(PythonOperator::RightShift, 5, 1000), 0);
+        QCOMPARE(shift(PythonOperator::LeftShift, 0, 1000), 0);
+        QCOMPARE(engine::evaluate(PythonOperator::Positive, {true}).toInt(), 1);
+    }
+
+    void numbersBeyond64Bits_areErrors() {
+        const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+        const std::int64_t least = std::numeric_limits<std::int64_t>::min();
+        const auto fails = [](PythonOperator operation, const std::vector<c10::IValue>& operands) {
+            QVERIFY_THROWS_EXCEPTION(engine::Failure, (void)engine::evaluate(operation, operands));
+        };
+        fails(PythonOperator::Add, {most, std::int64_t{1}});
+        fails(PythonOperator::Subtract, {least, std::int64_t{1}});
+        fails(PythonOperator::Multiply, {most, std::int64_t{2}});
+        fails(PythonOperator::Power, {std::int64_t{10}, std::int64_t{19}});
+        fails(PythonOperator::LeftShift, {std::int64_t{1}, std::int64_t{63}});
+        fails(PythonOperator::LeftShift, {std::int64_t{1}, std::int64_t{-1}});
+        fails(PythonOperator::FloorDivide, {least, std::int64_t{-1}});
+        fails(PythonOperator::Negate, {least});
+        fails(PythonOperator::Absolute, {least});
+        fails(PythonOperator::ToInteger, {std::numeric_limits<double>::infinity()});
+        fails(PythonOperator::Ceiling, {std::numeric_limits<double>::quiet_NaN()});
+        QCOMPARE(engine::evaluate(PythonOperator::Modulo, {least, std::int64_t{-1}}).toInt(), 0);
+        QCOMPARE(engine::evaluate(PythonOperator::Power, {std::int64_t{-2}, std::int64_t{63}}).toInt(), least);
+    }
+};
+
+ML_TEST_MAIN(HigherOrderTest)
+#include "tst_HigherOrder.moc"
