@@ -157,8 +157,9 @@ architecture(
 
 architecture("T5", T5, pairs)
 architecture("T5Encoder", T5, ids, "T5EncoderModel", "T5Config")
-for both in ("Bart", "MBart", "Pegasus", "Marian", "M2M100"):
+for both in ("Bart", "MBart", "Pegasus", "M2M100"):
     architecture(both, SEQ2SEQ, pairs)
+architecture("Marian", {**SEQ2SEQ, "pad_token_id": 0, "decoder_start_token_id": 0}, pairs)
 
 for vision in ("ViT", "DeiT", "Beit", "Dinov2"):
     architecture(vision, IMAGES, pixels(16))
