@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 
 namespace modulelens::graph {
@@ -18,8 +19,9 @@ constexpr const char* kAdvice =
 constexpr std::int64_t kUnbounded = std::int64_t{1} << 62;
 
 /// Thrown and caught in this file.
-struct Misfit {
-    std::string message;
+class Misfit : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
 };
 
 std::string rangeText(const SymbolRange& range) {
@@ -33,6 +35,7 @@ std::string rangeText(const SymbolRange& range) {
 class Matcher {
 public:
     explicit Matcher(const Program& program) : m_program(program) {
+        m_names.reserve(program.ranges.size());
         for (const auto& [name, range] : program.ranges) {
             m_names.push_back(name);
         }
@@ -210,7 +213,7 @@ base::Result<std::map<std::string, std::int64_t>> checkInputs(const Program& pro
         }
         return matcher.finish();
     } catch (const Misfit& misfit) {
-        return base::Error{base::ErrorCode::InvalidArgument, misfit.message, kAdvice};
+        return base::Error{base::ErrorCode::InvalidArgument, misfit.what(), kAdvice};
     }
 }
 

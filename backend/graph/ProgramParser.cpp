@@ -164,9 +164,10 @@ private:
         if (kind == "as_nested_tensors") {
             TensorListsArgument lists;
             for (const json& list : array(content, kind)) {
-                lists.values.emplace_back();
-                for (const json& item : array(list, kind)) {
-                    lists.values.back().push_back(value(member(item, "name"), use, ValueKind::Tensor));
+                std::vector<ValueId>& ids = lists.values.emplace_back();
+                ids.reserve(array(list, kind).size());
+                for (const json& item : list) {
+                    ids.push_back(value(member(item, "name"), use, ValueKind::Tensor));
                 }
             }
             return lists;
@@ -183,6 +184,7 @@ private:
     Argument dictionary(const json& source, Use use) {
         object(source, "a dictionary");
         auto entries = std::make_shared<std::vector<NamedArgument>>();
+        entries->reserve(source.size());
         for (auto entry = source.begin(); entry != source.end(); ++entry) {
             entries->push_back({entry.key(), argument(*entry, use)});
         }
