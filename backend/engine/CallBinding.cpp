@@ -299,6 +299,7 @@ CallBinding::Outcome CallBinding::run(const std::atomic<bool>& stop, const RunOp
     putInPlace();
     const bool isFirst = !m_hasRun;
     m_hasRun = true;
+    m_program.noteRun();
     m_isSettled = false;
     m_mustCompare = true;
     Outcome outcome;
@@ -313,6 +314,9 @@ CallBinding::Outcome CallBinding::run(const std::atomic<bool>& stop, const RunOp
         const TransformScope transforms;
         const auto start = std::chrono::steady_clock::now();
         outcome.outputs = m_executor.run(m_program.plan(), m_inputs, stop, options.observer);
+        if (options.afterLaunch) {
+            options.afterLaunch();
+        }
         synchronize(m_program.devices().to);
         outcome.hostNs = std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
         if (options.afterRun) {

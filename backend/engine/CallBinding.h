@@ -34,6 +34,8 @@ public:
         /// Called around the run alone, after everything was put in place.
         std::function<void()> beforeRun;
         std::function<void()> afterRun;
+        /// Called when all work was given to the device, before it is waited for.
+        std::function<void()> afterLaunch;
     };
     struct Outcome {
         std::vector<c10::IValue> outputs;     ///< One for each output of the program's signature.
@@ -47,6 +49,10 @@ public:
     [[nodiscard]] LoadedProgram& program() { return m_program; }
     [[nodiscard]] const TensorStore& store() const { return m_store; }
     [[nodiscard]] Leaves& inputLeaves() { return m_inputLeaves; }
+    /// The tensor that the graph's input `index` reads, undefined when it is none.
+    [[nodiscard]] at::Tensor inputTensor(std::size_t index) const {
+        return m_inputs[index].isTensor() ? m_inputs[index].toTensor() : at::Tensor();
+    }
     /// The tensor that the program read at `pointer` in the last run, undefined when there is none.
     [[nodiscard]] at::Tensor inputAt(const std::string& pointer) const;
 

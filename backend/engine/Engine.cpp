@@ -3,6 +3,8 @@
 #include "backend/engine/Engine.h"
 
 #include "backend/capture/Safetensors.h"
+#include "backend/engine/Benchmark.h"
+#include "backend/engine/Calibration.h"
 #include "backend/engine/CallBinding.h"
 #include "backend/engine/Comparison.h"
 #include "backend/engine/Devices.h"
@@ -220,9 +222,51 @@ base::Result<protocol::ValidateResult> Engine::validate(const protocol::CallPara
 
 base::Result<protocol::BenchmarkResult> Engine::benchmark(const protocol::BenchmarkParams& params, const JobContext& job) {
     return m_data->withCall<protocol::BenchmarkResult>(
-        params.call, job, [&](CallBinding& binding, const std::atomic<bool>& stop) -> base::Result<protocol::BenchmarkResult> {
-            return benchmarkCall(binding, params, stop, job);
+        params.call, job, [&](CallBinding& first, const std::atomic<bool>& stop) -> base::Result<protocol::BenchmarkResult> {
+            if (auto checked = checkBenchmark(params, first.program().devices().to); !checked) {
+                return checked.error();
+            }
+            if (!params.against) {
+                return benchmarkCalls(first, nullptr, params, stop, job);
+            }
+            if (params.against->handle == params.call.handle) {
+                if (params.against->call != params.call.call) {
+                    return base::Error{base::ErrorCode::InvalidArgument,
+                                       "two calls of one loaded program cannot be compared with one another",
+                                       "Load the program once for each side."};
+                }
+                return benchmarkCalls(first, &first, params, stop, job);
+            }
+            const auto program = m_data->find(params.against->handle);
+            if (!program) {
+                return program.error();
+            }
+            auto second = CallBinding::bind(*program.value(), params.against->call, params.against->tensors);
+            if (!second) {
+                return second.error().within(program.value()->name());
+            }
+            return benchmarkCalls(first, second.value().get(), params, stop, job);
         });
+}
+
+base::Result<protocol::CalibrateResult> Engine::calibrate(const protocol::CalibrateParams& params, const JobContext& job) {
+    const auto device = findDevice(params.device);
+    if (!device) {
+        return device.error();
+    }
+    if (auto checked = checkThreads(params.threads); !checked) {
+        return checked.error();
+    }
+    const Interruption interruption(job.stop, params.timeoutMs);
+    base::Result<protocol::CalibrateResult> result = torchGuarded("calibrating " + params.device, [&] {
+        at::set_num_threads(params.threads.value_or(m_data->defaultThreads));
+        return base::Result<protocol::CalibrateResult>(
+            calibrateDevice(device.value(), params.budgetMs, interruption.flag(), job));
+    });
+    if (!result) {
+        return interruption.explain(result.error());
+    }
+    return result;
 }
 
 base::Result<protocol::ProfileResult> Engine::profile(const protocol::ProfileParams& params, const JobContext& job) {

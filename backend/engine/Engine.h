@@ -23,6 +23,8 @@ struct ProfileParams;
 struct ProfileResult;
 struct BenchmarkParams;
 struct BenchmarkResult;
+struct CalibrateParams;
+struct CalibrateResult;
 }  // namespace modulelens::protocol
 
 namespace modulelens::engine {
@@ -53,7 +55,11 @@ public:
     [[nodiscard]] base::Result<void> unload(const protocol::UnloadParams& params);
     [[nodiscard]] base::Result<protocol::RunResult> run(const protocol::CallParams& params, const JobContext& job);
     [[nodiscard]] base::Result<protocol::ValidateResult> validate(const protocol::CallParams& params, const JobContext& job);
+    /// Of two sides that name one handle, both must name the same call.
     [[nodiscard]] base::Result<protocol::BenchmarkResult> benchmark(const protocol::BenchmarkParams& params,
+                                                                    const JobContext& job);
+    /// Peaks of a device. EnvironmentMissing, OutOfMemory.
+    [[nodiscard]] base::Result<protocol::CalibrateResult> calibrate(const protocol::CalibrateParams& params,
                                                                     const JobContext& job);
     /// All passes; the profile is written to the scratch folder.
     [[nodiscard]] base::Result<protocol::ProfileResult> profile(const protocol::ProfileParams& params, const JobContext& job);

@@ -43,6 +43,9 @@ public:
     [[nodiscard]] const std::map<std::string, capture::StateTensor>& stateTensors() const { return m_stateTensors; }
     /// What the program's parameter, buffer or constant inputs read; undefined when nothing holds that name.
     [[nodiscard]] at::Tensor inputTensor(const graph::InputSpec& spec) const;
+    /// Whether it ran since it was loaded: a first run may do work that later ones do not.
+    [[nodiscard]] bool hasRun() const { return m_hasRun; }
+    void noteRun() { m_hasRun = true; }
     /// Gives the archive's constants their pristine content.
     void restoreConstants();
 
@@ -51,6 +54,7 @@ private:
     [[nodiscard]] base::Result<void> makeState(const protocol::LoadParams& params);
     void addConstant(const std::string& name, const graph::ArchivedTensor& constant);
 
+    bool m_hasRun = false;
     std::string m_name;
     std::string m_digest;
     DeviceMap m_devices;

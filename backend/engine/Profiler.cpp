@@ -266,22 +266,4 @@ base::Result<protocol::ProfileResult> profileCall(CallBinding& binding, const pr
     return Profiler(binding, params, stop, job).run(passes, file);
 }
 
-protocol::BenchmarkResult benchmarkCall(CallBinding& binding, const protocol::BenchmarkParams& params,
-                                        const std::atomic<bool>& stop, const JobContext& job) {
-    protocol::BenchmarkResult result;
-    result.threads = at::get_num_threads();
-    result.firstCallNs = binding.run(stop, {}).hostNs;
-    for (int i = 1; i < params.warmupRuns; ++i) {
-        report(job, "warm-up", i, params.warmupRuns);
-        (void)binding.run(stop, {});
-    }
-    const Budget budget(params.repetitions, params.budgetMs);
-    for (int i = 0; budget.allows(i); ++i) {
-        report(job, "timing", i, params.repetitions);
-        result.samplesNs.push_back(binding.run(stop, {}).hostNs);
-    }
-    result.medianNs = median(result.samplesNs);
-    return result;
-}
-
 }  // namespace modulelens::engine

@@ -17,8 +17,4 @@ enum class ProfilePasses { All, Memory };
                                                                 ProfilePasses passes, const std::filesystem::path& file,
                                                                 const std::atomic<bool>& stop, const JobContext& job);
 
-/// Times plain runs. Throws Failure.
-[[nodiscard]] protocol::BenchmarkResult benchmarkCall(CallBinding& binding, const protocol::BenchmarkParams& params,
-                                                      const std::atomic<bool>& stop, const JobContext& job);
-
 }  // namespace modulelens::engine

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "backend/base/Guarded.h"
 #include "backend/base/Result.h"
 
 #include <cmath>
@@ -201,5 +202,26 @@ private:
     std::string m_where;
     std::optional<base::Error> m_error;
 };
+
+/// What toJson and parse<Type> of a message do, given its description.
+template <class Message>
+nlohmann::json writeMessage(const Message& message) {
+    FieldWriter writer;
+    fields(writer, message);
+    return writer.take();
+}
+
+template <class Message>
+base::Result<Message> readMessage(const nlohmann::json& json, const char* name) {
+    return base::guarded(name, [&]() -> base::Result<Message> {
+        Message message{};
+        FieldReader reader(json, name);
+        fields(reader, message);
+        if (reader.error()) {
+            return *reader.error();
+        }
+        return message;
+    });
+}
 
 } // namespace modulelens::protocol

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "backend/protocol/WorkerMessages.h"
 
-#include "backend/base/Guarded.h"
+#include "backend/protocol/CallFields.h"
 #include "backend/protocol/MessageFields.h"
 
 namespace modulelens::protocol {
@@ -36,14 +36,6 @@ void fields(Visitor& visit, typename Visitor::template Reference<InitializeResul
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<Extent> message) {
-    visit.required("digest", message.digest);
-    visit.required("file", message.file);
-    visit.required("offset", message.offset);
-    visit.required("length", message.length);
-}
-
-template <class Visitor>
 void fields(Visitor& visit, typename Visitor::template Reference<LoadParams> message) {
     visit.required("name", message.name);
     visit.required("program", message.program);
@@ -63,15 +55,6 @@ void fields(Visitor& visit, typename Visitor::template Reference<LoadResult> mes
 template <class Visitor>
 void fields(Visitor& visit, typename Visitor::template Reference<UnloadParams> message) {
     visit.required("handle", message.handle);
-}
-
-template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<CallParams> message) {
-    visit.required("handle", message.handle);
-    visit.required("call", message.call);
-    visit.required("tensors", message.tensors);
-    visit.optional("threads", message.threads);
-    visit.optional("timeout_ms", message.timeoutMs);
 }
 
 template <class Visitor>
@@ -145,22 +128,6 @@ void fields(Visitor& visit, typename Visitor::template Reference<ProfileResult> 
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<BenchmarkParams> message) {
-    visit.required("call", message.call);
-    visit.optional("warmup_runs", message.warmupRuns);
-    visit.optional("repetitions", message.repetitions);
-    visit.optional("budget_ms", message.budgetMs);
-}
-
-template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<BenchmarkResult> message) {
-    visit.required("samples_ns", message.samplesNs);
-    visit.required("median_ns", message.medianNs);
-    visit.optional("first_call_ns", message.firstCallNs);
-    visit.required("threads", message.threads);
-}
-
-template <class Visitor>
 void fields(Visitor& visit, typename Visitor::template Reference<Progress> message) {
     visit.required("request_id", message.requestId);
     visit.required("stage", message.stage);
@@ -174,36 +141,12 @@ void fields(Visitor& visit, typename Visitor::template Reference<LogEntry> messa
     visit.required("text", message.text);
 }
 
-namespace {
-
-template <class Message>
-nlohmann::json write(const Message& message) {
-    FieldWriter writer;
-    fields(writer, message);
-    return writer.take();
-}
-
-template <class Message>
-base::Result<Message> read(const nlohmann::json& json, const char* name) {
-    return base::guarded(name, [&]() -> base::Result<Message> {
-        Message message{};
-        FieldReader reader(json, name);
-        fields(reader, message);
-        if (reader.error()) {
-            return *reader.error();
-        }
-        return message;
-    });
-}
-
-} // namespace
-
 #define MODULELENS_MESSAGE(Type)                                 \
     nlohmann::json toJson(const Type& message) {                 \
-        return write(message);                                   \
+        return writeMessage(message);                            \
     }                                                            \
     base::Result<Type> parse##Type(const nlohmann::json& json) { \
-        return read<Type>(json, #Type);                          \
+        return readMessage<Type>(json, #Type);                   \
     }
 
 MODULELENS_MESSAGE(InitializeParams)
@@ -217,8 +160,6 @@ MODULELENS_MESSAGE(LeafResult)
 MODULELENS_MESSAGE(ValidateResult)
 MODULELENS_MESSAGE(ProfileParams)
 MODULELENS_MESSAGE(ProfileResult)
-MODULELENS_MESSAGE(BenchmarkParams)
-MODULELENS_MESSAGE(BenchmarkResult)
 MODULELENS_MESSAGE(Progress)
 MODULELENS_MESSAGE(LogEntry)
 #undef MODULELENS_MESSAGE

@@ -143,20 +143,6 @@ struct ProfileResult {
     std::map<std::string, std::string> reasons;     ///< Metric id to why it is unknown.
 };
 
-struct BenchmarkParams {
-    CallParams call;
-    int warmupRuns = 3;
-    int repetitions = 50;
-    std::int64_t budgetMs = 3000;
-};
-
-struct BenchmarkResult {
-    std::vector<std::int64_t> samplesNs;
-    std::int64_t medianNs = 0;
-    std::int64_t firstCallNs = 0;
-    int threads = 1;
-};
-
 struct Progress {
     std::int64_t requestId = 0;
     std::string stage;                   ///< "load", "warm-up", "timing", "memory", "flops", "compare".
@@ -185,8 +171,6 @@ MODULELENS_MESSAGE(LeafResult);
 MODULELENS_MESSAGE(ValidateResult);
 MODULELENS_MESSAGE(ProfileParams);
 MODULELENS_MESSAGE(ProfileResult);
-MODULELENS_MESSAGE(BenchmarkParams);
-MODULELENS_MESSAGE(BenchmarkResult);
 MODULELENS_MESSAGE(Progress);
 MODULELENS_MESSAGE(LogEntry);
 #undef MODULELENS_MESSAGE
@@ -199,6 +183,7 @@ inline constexpr const char* kUnload = "unload";
 inline constexpr const char* kRun = "run";
 inline constexpr const char* kValidate = "validate";
 inline constexpr const char* kBenchmark = "benchmark";
+inline constexpr const char* kCalibrate = "calibrate";
 inline constexpr const char* kProfile = "profile";
 inline constexpr const char* kMemory = "memory";
 inline constexpr const char* kShutdown = "shutdown";

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "backend/workerclient/WorkerClient.h"
 
+#include "backend/protocol/BenchmarkMessages.h"
+#include "backend/protocol/CalibrateMessages.h"
 #include "backend/workerclient/PendingRequest.h"
 #include "backend/workerclient/WorkerSession.h"
 
@@ -143,6 +145,12 @@ base::Result<protocol::BenchmarkResult> WorkerClient::benchmark(const protocol::
                                                                 const RequestContext& context) {
     return parsed(m_data->call(protocol::method::kBenchmark, protocol::toJson(params), context),
                   &protocol::parseBenchmarkResult);
+}
+
+base::Result<protocol::CalibrateResult> WorkerClient::calibrate(const protocol::CalibrateParams& params,
+                                                                const RequestContext& context) {
+    return parsed(m_data->call(protocol::method::kCalibrate, protocol::toJson(params), context),
+                  &protocol::parseCalibrateResult);
 }
 
 int WorkerClient::generation() const {

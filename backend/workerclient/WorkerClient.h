@@ -13,6 +13,13 @@
 #include <string>
 #include <vector>
 
+namespace modulelens::protocol {
+struct BenchmarkParams;
+struct BenchmarkResult;
+struct CalibrateParams;
+struct CalibrateResult;
+}  // namespace modulelens::protocol
+
 namespace modulelens::workerclient {
 
 /// How a worker is started.
@@ -58,6 +65,8 @@ public:
     [[nodiscard]] base::Result<protocol::ProfileResult> profile(const protocol::ProfileParams& params,
                                                                 const RequestContext& context);
     [[nodiscard]] base::Result<protocol::BenchmarkResult> benchmark(const protocol::BenchmarkParams& params,
+                                                                    const RequestContext& context);
+    [[nodiscard]] base::Result<protocol::CalibrateResult> calibrate(const protocol::CalibrateParams& params,
                                                                     const RequestContext& context);
 
     /// Counts worker starts.

@@ -260,28 +260,6 @@ private Q_SLOTS:
         QCOMPARE(result.error().code, ErrorCode::Cancelled);
     }
 
-    void timeLimit_isTimeout() {
-        const CapturedModule module("perceptron");
-        protocol::BenchmarkParams params;
-        params.call = module.callParams(load(module));
-        params.call.timeoutMs = 20;
-        params.repetitions = 1 << 30;
-        params.budgetMs = 600'000;
-        const auto result = m_engine.benchmark(params, {});
-        QVERIFY(!result);
-        QCOMPARE(result.error().code, ErrorCode::Timeout);
-    }
-
-    void benchmark_givesEverySample() {
-        const CapturedModule module("perceptron");
-        protocol::BenchmarkParams params;
-        params.call = module.callParams(load(module));
-        params.repetitions = 7;
-        const auto result = valueOf(m_engine.benchmark(params, {}));
-        QCOMPARE(result.samplesNs.size(), 7U);
-        QVERIFY(result.medianNs > 0 && result.firstCallNs > 0);
-    }
-
     void otherProtocolVersion_isRefused() {
         engine::Engine other;
         protocol::InitializeParams params;

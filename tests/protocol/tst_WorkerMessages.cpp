@@ -41,8 +41,6 @@ const std::map<std::string, const char*> kDocumented = {
     {"ProfileResult",
      R"({"file":"/f","latency_ns":1,"operator_sum_ns":2,"timed_run_ns":3,"flops":4,"parameter_bytes":5,"activation_bytes":6,
          "peak_bytes":7,"samples_ns":[1,2],"counted":["aten::mm"],"zero":["aten::relu"],"unknown":["x::y"],"reasons":{"peak":"r"}})"},
-    {"BenchmarkParams", R"({"call":{"handle":1,"call":{},"tensors":[]},"warmup_runs":3,"repetitions":50,"budget_ms":3000})"},
-    {"BenchmarkResult", R"({"samples_ns":[1,2],"median_ns":1,"first_call_ns":9,"threads":1})"},
     {"Progress", R"({"request_id":4,"stage":"timing","done":1,"total":2})"},
     {"LogEntry", R"({"level":"info","text":"t"})"},
 };
@@ -68,8 +66,6 @@ std::string roundTrip(const std::string& name, const json& document) {
     MODULELENS_CASE(ValidateResult)
     MODULELENS_CASE(ProfileParams)
     MODULELENS_CASE(ProfileResult)
-    MODULELENS_CASE(BenchmarkParams)
-    MODULELENS_CASE(BenchmarkResult)
     MODULELENS_CASE(Progress)
     MODULELENS_CASE(LogEntry)
 #undef MODULELENS_CASE

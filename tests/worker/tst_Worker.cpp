@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The ModuleLens authors
 // SPDX-License-Identifier: MIT
+#include "backend/protocol/BenchmarkMessages.h"
 #include "backend/protocol/WorkerMessages.h"
 #include "backend/rpc/Framing.h"
 #include "backend/rpc/Message.h"
@@ -168,7 +169,7 @@ private Q_SLOTS:
 
     void wrongParams_areInvalidArguments_data() {
         QTest::addColumn<QString>("method");
-        for (const char* name : {"load", "unload", "run", "validate", "benchmark", "profile", "memory"}) {
+        for (const char* name : {"load", "unload", "run", "validate", "benchmark", "calibrate", "profile", "memory"}) {
             QTest::newRow(name) << QString::fromLatin1(name);
         }
     }
