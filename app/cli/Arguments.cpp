@@ -149,7 +149,7 @@ base::Result<Arguments> Arguments::parse(const std::vector<std::string>& words) 
             return usageError("the option '--" + name + "' needs a value",
                               "Write --" + name + ' ' + std::string((*option)->value) + ".");
         }
-        arguments.m_options.insert_or_assign(name, value);
+        arguments.m_options[name].push_back(value);
     }
     if (arguments.m_verb != nullptr && !arguments.has("help") && !arguments.has("version")) {
         const VerbSpec& verb = *arguments.m_verb;
@@ -165,7 +165,12 @@ base::Result<Arguments> Arguments::parse(const std::vector<std::string>& words) 
 
 std::string Arguments::text(std::string_view option) const {
     const auto found = m_options.find(option);
-    return found == m_options.end() ? std::string() : found->second;
+    return found == m_options.end() ? std::string() : found->second.back();
+}
+
+std::vector<std::string> Arguments::texts(std::string_view option) const {
+    const auto found = m_options.find(option);
+    return found == m_options.end() ? std::vector<std::string>() : found->second;
 }
 
 base::Result<std::optional<int>> Arguments::integer(std::string_view option, int minimum, int maximum) const {
@@ -184,16 +189,16 @@ base::Result<std::optional<int>> Arguments::integer(std::string_view option, int
     return std::optional<int>(number);
 }
 
-base::Result<std::optional<std::chrono::milliseconds>> Arguments::timeout() const {
-    if (!has("timeout")) {
+base::Result<std::optional<std::chrono::milliseconds>> Arguments::seconds(std::string_view option) const {
+    if (!has(option)) {
         return std::optional<std::chrono::milliseconds>();
     }
     constexpr double kLongestSeconds = 1e9;
-    const std::string value = text("timeout");
+    const std::string value = text(option);
     double seconds = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), seconds);
     if (error != std::errc() || end != value.data() + value.size() || !(seconds > 0) || seconds > kLongestSeconds) {
-        return usageError("'" + value + "' is no value for --timeout", "Give a positive number of seconds.");
+        return usageError("'" + value + "' is no value for --" + std::string(option), "Give a positive number of seconds.");
     }
     return std::optional(std::chrono::milliseconds(std::max<std::int64_t>(1, std::llround(seconds * 1000))));
 }

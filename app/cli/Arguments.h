@@ -45,16 +45,19 @@ public:
     [[nodiscard]] bool has(std::string_view option) const { return m_options.find(option) != m_options.end(); }
     /// Empty when the option was not given.
     [[nodiscard]] std::string text(std::string_view option) const;
+    /// Every value of an option that was given several times, in order; text() is the last one.
+    [[nodiscard]] std::vector<std::string> texts(std::string_view option) const;
     /// InvalidArgument: not an integer from `minimum` to `maximum`.
     [[nodiscard]] base::Result<std::optional<int>> integer(std::string_view option, int minimum,
                                                            int maximum = std::numeric_limits<int>::max()) const;
-    /// --timeout, in seconds with a fraction. InvalidArgument: not a positive number.
-    [[nodiscard]] base::Result<std::optional<std::chrono::milliseconds>> timeout() const;
+    /// An option in seconds with a fraction. InvalidArgument: not a positive number.
+    [[nodiscard]] base::Result<std::optional<std::chrono::milliseconds>> seconds(std::string_view option) const;
+    [[nodiscard]] base::Result<std::optional<std::chrono::milliseconds>> timeout() const { return seconds("timeout"); }
 
 private:
     const VerbSpec* m_verb = nullptr;
     std::vector<std::string> m_positionals;
-    std::map<std::string, std::string, std::less<>> m_options;
+    std::map<std::string, std::vector<std::string>, std::less<>> m_options;
 };
 
 /// Every verb, in the order of the help text.

@@ -22,6 +22,8 @@ const std::map<std::string_view, Command>& commands() {
         {"rebuild", rebuild},
         {"validate", validate},
         {"profile", profileVersion},
+        {"benchmark", benchmark},
+        {"calibrate", calibrate},
         {"tag", tag},
         {"delete", deleteVersions},
         {"open", openExplorer},

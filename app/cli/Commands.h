@@ -58,6 +58,8 @@ using Command = base::Result<Answer> (*)(CommandContext& context);
 [[nodiscard]] base::Result<Answer> rebuild(CommandContext& context);
 [[nodiscard]] base::Result<Answer> validate(CommandContext& context);
 [[nodiscard]] base::Result<Answer> profileVersion(CommandContext& context);
+[[nodiscard]] base::Result<Answer> benchmark(CommandContext& context);
+[[nodiscard]] base::Result<Answer> calibrate(CommandContext& context);
 [[nodiscard]] base::Result<Answer> tag(CommandContext& context);
 [[nodiscard]] base::Result<Answer> deleteVersions(CommandContext& context);
 [[nodiscard]] base::Result<Answer> openExplorer(CommandContext& context);

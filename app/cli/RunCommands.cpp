@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The ModuleLens authors
 // SPDX-License-Identifier: MIT
 #include "app/cli/Commands.h"
+#include "app/cli/Runner.h"
 #include "backend/operations/ResultDocuments.h"
 #include "backend/operations/Sentences.h"
 #include "backend/protocol/ErrorTable.h"
@@ -16,40 +17,6 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::size_t kNodesShown = 50;
-
-/// Settings, context and use cases of a command that runs something. The worker gets ready while the registry is read.
-struct Runner {
-    std::string address;
-    operations::RunSettings settings;
-    operations::OperationContext context;
-    std::shared_ptr<registry::LocalRegistry> registry;
-    std::unique_ptr<operations::Operations> operations;
-};
-
-base::Result<Runner> makeRunner(CommandContext& context) {
-    Runner runner;
-    base::Result<operations::RunSettings> settings = context.runSettings();
-    if (!settings) {
-        return settings.error();
-    }
-    runner.settings = *std::move(settings);
-    base::Result<operations::OperationContext> operation = context.operationContext();
-    if (!operation) {
-        return operation.error();
-    }
-    runner.context = *std::move(operation);
-    base::Result<std::shared_ptr<registry::LocalRegistry>> registry = context.openRegistry(Access::Reading);
-    if (!registry) {
-        return registry.error();
-    }
-    runner.registry = *std::move(registry);
-    runner.operations = std::make_unique<operations::Operations>(runner.registry, std::vector<std::string>());
-    runner.operations->prepareWorker();
-    if (!context.arguments().positionals().empty()) {
-        runner.address = context.arguments().positionals().front();
-    }
-    return runner;
-}
 
 int exitCodeOf(const std::string& verdict) {
     return verdict == "pass" ? 0 : protocol::kExitMismatch;

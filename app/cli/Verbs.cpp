@@ -24,6 +24,11 @@ const std::vector<OptionSpec> kRun = {
     {"threads", "N", "intra-op threads"},
 };
 
+const std::vector<OptionSpec> kMeasure = {
+    {"repetitions", "N", "samples of each side (default: 50)"},
+    {"budget", "SECONDS", "ends the samples early (default: 3)"},
+};
+
 std::vector<OptionSpec> with(const std::vector<OptionSpec>& base, std::vector<OptionSpec> more) {
     more.insert(more.end(), base.begin(), base.end());
     return more;
@@ -48,6 +53,15 @@ std::vector<VerbSpec> makeVerbs() {
          with(with(kCommon, kRun), {{"query", "QUERY", "all versions that the query finds, in one worker"}})},
         {"profile", "VERSION", 1, 1, "Measure time, FLOPs and memory by module and operator.",
          with(with(kCommon, kRun), {{"all", "", "all scopes, not only the 50 heaviest"}})},
+        {"benchmark", "VERSION [OTHER]", 1, 2, "Time a version, or OTHER against VERSION in pairs, with a verdict.",
+         with(with(kCommon, kRun),
+              with(kMeasure, {{"mode", "MODE", "hot, cold, host_e2e or graph (default: hot)"},
+                              {"seed", "N", "decides the order in the pairs (default: 0)"},
+                              {"against-worker", "COMMAND", "measure the second side in another worker"}}))},
+        {"calibrate", "", 0, 0, "Measure and keep the peaks of a device: memory bandwidth, FLOPs, cost of clock and operator.",
+         with(kCommon, {{"device", "DEVICE", "cpu, cuda:0, ... (default: cpu)"},
+                        {"threads", "N", "intra-op threads"},
+                        {"budget", "SECONDS", "for all measurements together (default: 10)"}})},
         {"tag", "ACTION VERSION NAME...", 3, kAny,
          "Label a version. ACTION: add, remove (tags), alias, unalias, set (KEY=VALUE), unset (attributes).", kCommon},
         {"delete", "VERSION...", 1, kAny, "Move versions to the registry's trash.",

@@ -86,6 +86,17 @@ std::optional<double> busySeconds() {
     return perSecond > 0 ? std::optional(sum / static_cast<double>(perSecond)) : std::nullopt;
 }
 
+/// Processors that others ask for at this moment: threads that are ready to run, without the one that asks.
+std::optional<double> readyThreads() {
+    const std::optional<std::string> line = firstLine("/proc/loadavg");
+    std::istringstream words(line.value_or(std::string()));
+    std::string word;
+    for (int i = 0; i < 4; ++i) {
+        words >> word;
+    }
+    return line ? std::optional(std::max(std::strtod(word.c_str(), nullptr) - 1, 0.0)) : std::nullopt;
+}
+
 std::optional<int> usableCpus() {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -132,7 +143,12 @@ OtherLoad::OtherLoad()
 std::optional<double> OtherLoad::busyCpus() const {
     const double wall = seconds(CLOCK_MONOTONIC) - m_wallSeconds;
     const std::optional<double> busy = busySeconds();
-    if (!m_busySeconds || !busy || wall < kShortestSeconds) {
+    if (wall < kShortestSeconds) {
+        // The system counts in hundredths of a second, so of a shorter span only its end is known.
+        const std::optional<double> ready = readyThreads();
+        return ready ? std::optional(std::min(*ready, static_cast<double>(usableCpus().value_or(1)))) : std::nullopt;
+    }
+    if (!m_busySeconds || !busy) {
         return std::nullopt;
     }
     const double own = seconds(CLOCK_PROCESS_CPUTIME_ID) - m_ownSeconds;

@@ -20,7 +20,7 @@ namespace modulelens::engine {
 class OtherLoad {
 public:
     OtherLoad();
-    /// Absent when the system does not say, or too little time has passed.
+    /// Absent when the system does not say. Of less than 20 ms, what is ready to run now stands for the whole span.
     [[nodiscard]] std::optional<double> busyCpus() const;
 
 private:

@@ -5,6 +5,8 @@
 #include "backend/base/FileSystem.h"
 #include "backend/base/Guarded.h"
 #include "backend/graph/ProgramArchive.h"
+#include "backend/operations/Benchmarking.h"
+#include "backend/operations/Calibrating.h"
 #include "backend/operations/ResultDocuments.h"
 #include "backend/operations/StaticProfile.h"
 #include "backend/operations/TensorStatistics.h"
@@ -16,6 +18,7 @@
 #include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace modulelens::operations {
 
@@ -245,6 +248,36 @@ base::Result<ProfileReport> Operations::profile(const std::string& addressOrId, 
         report.result.file.clear();
         return report;
     });
+}
+
+base::Result<BenchmarkReport> Operations::benchmark(const std::vector<std::string>& addresses,
+                                                    const BenchmarkSettings& settings, const OperationContext& context) {
+    return base::guarded("benchmark", [&]() -> base::Result<BenchmarkReport> {
+        std::unique_ptr<WorkerJobs> other;
+        if (!settings.againstWorker.empty()) {
+            other = std::make_unique<WorkerJobs>(settings.againstWorker);
+        }
+        base::Result<BenchmarkReport> report =
+            runBenchmark(registry(), m_data->worker, other.get(), addresses, settings, context);
+        if (!report) {
+            return report;
+        }
+        const std::string document = serialized(benchmarkDocument(*report));
+        std::set<std::string> stored;
+        for (const BenchmarkSideReport& side : report->sides) {
+            if (stored.insert(side.version.id).second) {
+                report->resultId =
+                    store(registry(), side.version.id, {{}, "benchmark", {}, settings.run.device, side.engine, document, {}},
+                          report->warnings);
+            }
+        }
+        return report;
+    });
+}
+
+base::Result<CalibrationReport> Operations::calibrate(const RunSettings& settings, std::int64_t budgetMs,
+                                                      const OperationContext& context) {
+    return base::guarded("calibrate", [&] { return runCalibration(m_data->worker, settings, budgetMs, context); });
 }
 
 base::Result<std::shared_ptr<const profile::Profile>> Operations::staticProfile(const std::string& addressOrId) {

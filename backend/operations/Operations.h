@@ -17,6 +17,10 @@
 
 namespace modulelens::operations {
 
+struct BenchmarkReport;
+struct BenchmarkSettings;
+struct CalibrationReport;
+
 /// What a use case needs to know of its surroundings. Callbacks come on any thread.
 struct OperationContext {
     std::stop_token stop;
@@ -86,7 +90,8 @@ struct TensorStatistics {
 /// other can. Owns its workers, shares the registry. Blocking; never on the GUI thread. Thread-safe: one job at a time per worker.
 class Operations {
 public:
-    /// `workerCommand` empty: modulelens-worker beside the running program, else on PATH.
+    /// `workerCommand` empty: modulelens-worker beside the running program, else on PATH. `registry` may be null when only
+    /// workerInfo and calibrate are used.
     Operations(std::shared_ptr<registry::Registry> registry, std::vector<std::string> workerCommand);
     ~Operations();
 
@@ -107,6 +112,13 @@ public:
     /// Unsupported: the version has no program.
     [[nodiscard]] base::Result<ProfileReport> profile(const std::string& addressOrId, const RunSettings& settings,
                                                       const OperationContext& context);
+
+    /// Measures one version, or the second against the first (Benchmarking.h), and stores the result with each.
+    [[nodiscard]] base::Result<BenchmarkReport> benchmark(const std::vector<std::string>& addresses,
+                                                          const BenchmarkSettings& settings, const OperationContext& context);
+    /// Measures the peaks of a device and keeps them in the user's data folder (Calibrating.h).
+    [[nodiscard]] base::Result<CalibrationReport> calibrate(const RunSettings& settings, std::int64_t budgetMs,
+                                                            const OperationContext& context);
 
     /// The hierarchy with what is known before anything ran on this machine: static FLOPs and parameter bytes from the program;
     /// without a program the run record's call tree. Latency is what the traced run measured, if it did.

@@ -18,14 +18,18 @@ std::string findCompanionProgram(const std::string& name) {
     return QStandardPaths::findExecutable(program).toStdString();
 }
 
+std::vector<std::string> splitWorkerCommand(const std::string& command) {
+    std::vector<std::string> words;
+    for (const QString& part : QProcess::splitCommand(QString::fromStdString(command))) {
+        words.push_back(part.toStdString());
+    }
+    return words;
+}
+
 std::vector<std::string> defaultWorkerCommand() {
-    const QString setting = qEnvironmentVariable("MODULELENS_WORKER");
-    if (!setting.trimmed().isEmpty()) {
-        std::vector<std::string> command;
-        for (const QString& part : QProcess::splitCommand(setting)) {
-            command.push_back(part.toStdString());
-        }
-        return command;
+    std::vector<std::string> words = splitWorkerCommand(qEnvironmentVariable("MODULELENS_WORKER").toStdString());
+    if (!words.empty()) {
+        return words;
     }
     const std::string found = findCompanionProgram("modulelens-worker");
     return {found.empty() ? "modulelens-worker" : found};

@@ -11,6 +11,9 @@ namespace modulelens::operations {
 /// running program, else the one on PATH, else the bare name (which then fails to start with a good message).
 [[nodiscard]] std::vector<std::string> defaultWorkerCommand();
 
+/// A command line split as a shell would.
+[[nodiscard]] std::vector<std::string> splitWorkerCommand(const std::string& command);
+
 /// A program that came with this one: beside it, else on PATH; empty when there is none.
 [[nodiscard]] std::string findCompanionProgram(const std::string& name);
 

@@ -3,12 +3,18 @@
 #include "backend/operations/WorkerJobs.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace modulelens::operations {
 
 namespace {
 
 constexpr std::size_t kProgramsKept = 3;
+
+/// The same key: the same program with the same weights.
+std::string programKey(const VersionInput& input) {
+    return input.program + ' ' + input.document.stateDigest;
+}
 
 workerclient::RequestContext requestContext(const OperationContext& context, const Deadline& deadline) {
     workerclient::RequestContext request;
@@ -66,11 +72,11 @@ void WorkerJobs::giveTurn() {
     m_turnChanged.notify_one();
 }
 
-base::Result<protocol::LoadResult> WorkerJobs::loaded(registry::Registry& registry, const VersionInput& input,
+base::Result<protocol::LoadResult> WorkerJobs::loaded(registry::Registry& registry, const VersionInput& input, int copy,
                                                       const std::string& device, const workerclient::RequestContext& request) {
     const int generation = m_client.processId() == 0 ? -1 : m_client.generation();
     m_entries.remove_if([&](const Entry& entry) { return entry.generation != generation; });
-    const std::string key = input.program + ' ' + input.document.stateDigest + ' ' + device;
+    const std::string key = programKey(input) + ' ' + device + ' ' + std::to_string(copy);
     const auto found = std::find_if(m_entries.begin(), m_entries.end(), [&](const Entry& entry) { return entry.key == key; });
     if (found != m_entries.end()) {
         m_entries.splice(m_entries.begin(), m_entries, found);
@@ -93,24 +99,49 @@ base::Result<protocol::LoadResult> WorkerJobs::loaded(registry::Registry& regist
 
 base::Result<void> WorkerJobs::run(registry::Registry& registry, const VersionInput& input, const std::string& device,
                                    const OperationContext& context, const Job& job) {
-    const Deadline deadline(context.timeout);
-    if (base::Result<void> turn = takeTurn(context, deadline); !turn) {
-        return turn;
-    }
-    const auto work = [&]() -> base::Result<void> {
+    return runAll(registry, {&input}, device, context,
+                  [&](workerclient::WorkerClient& client, const std::vector<Loaded>& loaded,
+                      const workerclient::RequestContext& request) { return job(client, loaded.front(), request); });
+}
+
+base::Result<void> WorkerJobs::runAll(registry::Registry& registry, const std::vector<const VersionInput*>& inputs,
+                                      const std::string& device, const OperationContext& context, const ManyJob& job) {
+    return inTurn(context, [&](const Deadline& deadline) -> base::Result<void> {
         const base::Result<protocol::InitializeResult> facts = m_client.initialize(requestContext(context, deadline));
         if (!facts) {
             return facts.error();
         }
-        const base::Result<protocol::LoadResult> load = loaded(registry, input, device, requestContext(context, deadline));
-        if (!load) {
-            return load.error();
+        std::vector<Loaded> all;
+        all.reserve(inputs.size());
+        for (std::size_t i = 0; i < inputs.size(); ++i) {
+            const auto isTwin = [&](const VersionInput* other) {
+                return programKey(*other) == programKey(*inputs[i]) && *other->call().json != *inputs[i]->call().json;
+            };
+            const auto end = inputs.begin() + static_cast<std::ptrdiff_t>(i);
+            const auto copy = static_cast<int>(std::count_if(inputs.begin(), end, isTwin));
+            const auto load = loaded(registry, *inputs[i], copy, device, requestContext(context, deadline));
+            if (!load) {
+                return load.error();
+            }
+            Loaded ready{*load, environmentWarnings(inputs[i]->document, *facts, device)};
+            ready.warnings.insert(ready.warnings.end(), load->warnings.begin(), load->warnings.end());
+            all.push_back(std::move(ready));
         }
-        Loaded ready{*load, environmentWarnings(input.document, *facts, device)};
-        ready.warnings.insert(ready.warnings.end(), load->warnings.begin(), load->warnings.end());
-        return job(m_client, ready, requestContext(context, deadline));
-    };
-    base::Result<void> result = work();
+        return job(m_client, all, requestContext(context, deadline));
+    });
+}
+
+base::Result<void> WorkerJobs::use(const OperationContext& context, const PlainJob& job) {
+    return inTurn(context, [&](const Deadline& deadline) { return job(m_client, requestContext(context, deadline)); });
+}
+
+base::Result<void> WorkerJobs::inTurn(const OperationContext& context,
+                                      const std::function<base::Result<void>(const Deadline&)>& work) {
+    const Deadline deadline(context.timeout);
+    if (base::Result<void> turn = takeTurn(context, deadline); !turn) {
+        return turn;
+    }
+    base::Result<void> result = work(deadline);
     giveTurn();
     return result;
 }

@@ -49,6 +49,18 @@ public:
     [[nodiscard]] base::Result<void> run(registry::Registry& registry, const VersionInput& input, const std::string& device,
                                          const OperationContext& context, const Job& job);
 
+    /// The same for several programs at once; `job` gets them in the order of `inputs`. Two inputs of one program and
+    /// state that differ in the call are loaded once for each.
+    using ManyJob = std::function<base::Result<void>(workerclient::WorkerClient& client, const std::vector<Loaded>& loaded,
+                                                     const workerclient::RequestContext& request)>;
+    [[nodiscard]] base::Result<void> runAll(registry::Registry& registry, const std::vector<const VersionInput*>& inputs,
+                                            const std::string& device, const OperationContext& context, const ManyJob& job);
+
+    /// Waits for its turn and runs `job` once, with nothing loaded for it. Blocks.
+    using PlainJob =
+        std::function<base::Result<void>(workerclient::WorkerClient& client, const workerclient::RequestContext& request)>;
+    [[nodiscard]] base::Result<void> use(const OperationContext& context, const PlainJob& job);
+
 private:
     struct Entry {
         std::string key;
@@ -56,9 +68,12 @@ private:
         protocol::LoadResult load;
     };
 
+    [[nodiscard]] base::Result<void> inTurn(const OperationContext& context,
+                                            const std::function<base::Result<void>(const Deadline&)>& work);
     [[nodiscard]] base::Result<void> takeTurn(const OperationContext& context, const Deadline& deadline);
     void giveTurn();
-    [[nodiscard]] base::Result<protocol::LoadResult> loaded(registry::Registry& registry, const VersionInput& input,
+    /// `copy` above 0 asks for another load of what may be loaded already.
+    [[nodiscard]] base::Result<protocol::LoadResult> loaded(registry::Registry& registry, const VersionInput& input, int copy,
                                                             const std::string& device,
                                                             const workerclient::RequestContext& request);
 

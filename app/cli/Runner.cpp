@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#include "app/cli/Runner.h"
+
+#include <utility>
+#include <vector>
+
+namespace modulelens::cli {
+
+base::Result<Runner> makeRunner(CommandContext& context) {
+    Runner runner;
+    base::Result<operations::RunSettings> settings = context.runSettings();
+    if (!settings) {
+        return settings.error();
+    }
+    runner.settings = *std::move(settings);
+    base::Result<operations::OperationContext> operation = context.operationContext();
+    if (!operation) {
+        return operation.error();
+    }
+    runner.context = *std::move(operation);
+    base::Result<std::shared_ptr<registry::LocalRegistry>> registry = context.openRegistry(Access::Reading);
+    if (!registry) {
+        return registry.error();
+    }
+    runner.registry = *std::move(registry);
+    runner.operations = std::make_unique<operations::Operations>(runner.registry, std::vector<std::string>());
+    runner.operations->prepareWorker();
+    if (!context.arguments().positionals().empty()) {
+        runner.address = context.arguments().positionals().front();
+    }
+    return runner;
+}
+
+} // namespace modulelens::cli
