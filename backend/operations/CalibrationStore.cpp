@@ -61,7 +61,7 @@ std::filesystem::path calibrationFolder() {
         return value == nullptr ? std::string() : std::string(value);
     };
     if (const std::string folder = setting("MODULELENS_CALIBRATION"); !folder.empty()) {
-        return folder;
+        return std::filesystem::path(folder);
     }
     if (const std::string data = setting("XDG_DATA_HOME"); !data.empty()) {
         return std::filesystem::path(data) / "modulelens" / "calibration";

@@ -27,6 +27,7 @@ public:
         }
         // What is measured in each round: the sides, and of two the first once more.
         std::vector<std::pair<const TimedRun*, MeasuredSide*>> slots;
+        slots.reserve(m_sides.size() + 1);
         for (std::size_t side = 0; side < m_sides.size(); ++side) {
             slots.emplace_back(&m_sides[side], &m_result.sides[side]);
         }
