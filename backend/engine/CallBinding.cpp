@@ -182,6 +182,9 @@ void CallBinding::bindInputs() {
                 break;
             }
             case graph::InputKind::Token:
+                // Only its place in the order of the nodes says something.
+                m_inputs[i] = c10::IValue();
+                break;
             case graph::InputKind::CustomObject:
                 throw Failure({base::ErrorCode::Unsupported, "the program takes a custom object", "Use the Python worker."});
         }

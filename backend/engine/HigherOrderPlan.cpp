@@ -32,7 +32,6 @@ const std::map<std::string_view, const char*>& refusals() {
         {"triton_kernel_wrapper_functional", "a Triton kernel, which a compiler must fill in"},
         {"triton_kernel_wrapper_mutation", "a Triton kernel, which a compiler must fill in"},
         {"while_loop_stack_output", "a loop that keeps every iteration for its derivative"},
-        {"with_effects", "an order of side effects that torch.export removes before it saves"},
     };
     return table;
 }
@@ -88,6 +87,22 @@ bool isIgnoredOperand(StepKind kind, const graph::NamedArgument& operand) {
     const auto* dictionary = std::get_if<graph::DictionaryArgument>(&operand.argument);
     const bool isEmptyDictionary = dictionary != nullptr && dictionary->entries && dictionary->entries->empty();
     return !operand.name.empty() || isEmptyDictionary || std::holds_alternative<graph::StringArgument>(operand.argument);
+}
+
+graph::Node withoutToken(const graph::Node& node) {
+    const auto* called = node.inputs.size() < 2 ? nullptr : std::get_if<graph::OperatorArgument>(&node.inputs[1].argument);
+    if (called == nullptr || node.outputs.empty()) {
+        refuse("arguments in an order that this engine does not know");
+    }
+    graph::Node inner;
+    inner.name = node.name;
+    inner.target = called->value;
+    inner.inputs.assign(node.inputs.begin() + 2, node.inputs.end());
+    inner.outputs.assign(node.outputs.begin() + 1, node.outputs.end());
+    while (!inner.outputs.empty() && std::holds_alternative<graph::NoneArgument>(inner.outputs.back())) {
+        inner.outputs.pop_back();
+    }
+    return inner;
 }
 
 void checkHigherOrder(const Step& step) {

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kOperatorPrefix = "torch.ops.";
 constexpr std::string_view kHigherOrderPrefix = "torch.ops.higher_order.";
+constexpr std::string_view kWithEffects = "torch.ops.higher_order.with_effects";
 constexpr int kMaximumGraphDepth = 64;
 
 // Last segment of "_operator.mul", "torch.sym_max", "math.ceil" to the operator.
@@ -197,8 +198,13 @@ private:
         Step step;
         step.node = &node;
         try {
-            bind(step, source, node, depth);
-            for (const graph::Argument& output : node.outputs) {
+            const bool isEffect = node.target == kWithEffects;
+            const graph::Node inner = isEffect ? withoutToken(node) : graph::Node();
+            if (isWithoutEffect(inner.target)) {
+                return;
+            }
+            bind(step, source, isEffect ? inner : node, depth);
+            for (const graph::Argument& output : isEffect ? inner.outputs : node.outputs) {
                 step.results.push_back(resultOf(source, output));
                 step.hasListResult = step.hasListResult || step.results.back().isList;
             }

@@ -119,6 +119,25 @@ private Q_SLOTS:
         QVERIFY(runOn(std::move(graph), at::ones({2})).equal(at::ones({2})));
     }
 
+    void effects_callTheirOperator() {
+        // As run_decompositions writes linalg.inv, with the value 0 standing for the token too.
+        const auto checked = [](const char* name) {
+            return node("torch.ops.higher_order.with_effects",
+                        {plain(ValueArgument{0}),
+                         plain(graph::OperatorArgument{name}),
+                         plain(ValueArgument{0}),
+                         plain(graph::StringArgument{"linalg.inv"}),
+                         {"is_matrix", graph::BooleanArgument{true}}},
+                        {ValueArgument{1}, graph::NoneArgument{}});
+        };
+        const char* name = "torch.ops.aten._linalg_check_errors.default";
+        const at::Tensor fine = at::zeros({}, at::kInt);
+        QVERIFY(runOn(graphOf({checked(name)}, 2, 0), fine).equal(fine));
+        QVERIFY_THROWS_EXCEPTION(engine::Failure, (void)runOn(graphOf({checked(name)}, 2, 0), at::ones({}, at::kInt)));
+        QVERIFY(runOn(graphOf({checked("torch.ops.higher_order.print")}, 2, 0), fine).equal(fine));
+        QVERIFY(!planOf(graphOf({checked("torch.ops.higher_order.with_effects")}, 2, 0)));
+    }
+
     void vmap_goesOverItsDimension() {
         const at::Tensor input = at::arange(6, at::kFloat).reshape({2, 3});
         QVERIFY(runOn(vectorised(0, 1), input).equal(input.sum(1)));

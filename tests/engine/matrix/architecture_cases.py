@@ -150,6 +150,12 @@ architecture(
 )
 architecture("Mixtral", {**DECODER, "num_local_experts": 4, "num_experts_per_tok": 2})
 architecture(
+    "MixtralBatched",
+    {**DECODER, "num_local_experts": 4, "num_experts_per_tok": 2, "experts_implementation": "batched_mm"},
+    model_class="MixtralModel",
+    config_class="MixtralConfig",
+)
+architecture(
     "Mamba",
     {"vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 4, "use_cache": False},
     lambda batch: ({"input_ids": torch.randint(1, 60, (batch, 7))},),
