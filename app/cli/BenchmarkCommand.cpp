@@ -29,15 +29,11 @@ base::Result<std::uint64_t> readSeed(const Arguments& arguments) {
 base::Result<operations::BenchmarkSettings> readSettings(const Arguments& arguments, const operations::RunSettings& run) {
     operations::BenchmarkSettings settings;
     settings.run = run;
-    if (arguments.has("mode")) {
-        settings.mode = arguments.text("mode");
-        constexpr const char* kModes[] = {protocol::benchmarkmode::kHot, protocol::benchmarkmode::kCold,
-                                          protocol::benchmarkmode::kHostEndToEnd, protocol::benchmarkmode::kGraph};
-        if (std::find(std::begin(kModes), std::end(kModes), settings.mode) == std::end(kModes)) {
-            return base::Error{base::ErrorCode::InvalidArgument, "there is no benchmark mode '" + settings.mode + "'",
-                               "Modes are hot, cold, host_e2e and graph."};
-        }
+    const base::Result<std::string> mode = benchmarkMode(arguments);
+    if (!mode) {
+        return mode.error();
     }
+    settings.mode = *mode;
     const auto repetitions = arguments.integer("repetitions", 1, 1'000'000);
     if (!repetitions) {
         return repetitions.error();
@@ -95,6 +91,21 @@ std::string benchmarkText(const operations::BenchmarkReport& report) {
 }
 
 } // namespace
+
+base::Result<std::string> benchmarkMode(const Arguments& arguments) {
+    namespace mode = protocol::benchmarkmode;
+    if (!arguments.has("mode")) {
+        return std::string(mode::kHot);
+    }
+    const std::string name = arguments.text("mode");
+    for (const char* known : {mode::kHot, mode::kCold, mode::kHostEndToEnd, mode::kGraph}) {
+        if (name == known) {
+            return name;
+        }
+    }
+    return base::Error{base::ErrorCode::InvalidArgument, "there is no benchmark mode '" + name + "'",
+                       "Modes are hot, cold, host_e2e and graph."};
+}
 
 base::Result<Answer> benchmark(CommandContext& context) {
     base::Result<Runner> runner = makeRunner(context);

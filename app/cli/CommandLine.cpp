@@ -24,6 +24,7 @@ const std::map<std::string_view, Command>& commands() {
         {"profile", profileVersion},
         {"benchmark", benchmark},
         {"calibrate", calibrate},
+        {"sweep", sweep},
         {"tag", tag},
         {"delete", deleteVersions},
         {"open", openExplorer},

@@ -60,6 +60,11 @@ using Command = base::Result<Answer> (*)(CommandContext& context);
 [[nodiscard]] base::Result<Answer> profileVersion(CommandContext& context);
 [[nodiscard]] base::Result<Answer> benchmark(CommandContext& context);
 [[nodiscard]] base::Result<Answer> calibrate(CommandContext& context);
+[[nodiscard]] base::Result<Answer> sweep(CommandContext& context);
+
+/// --mode, else "hot". InvalidArgument: there is no such mode.
+[[nodiscard]] base::Result<std::string> benchmarkMode(const Arguments& arguments);
+
 [[nodiscard]] base::Result<Answer> tag(CommandContext& context);
 [[nodiscard]] base::Result<Answer> deleteVersions(CommandContext& context);
 [[nodiscard]] base::Result<Answer> openExplorer(CommandContext& context);

@@ -25,8 +25,8 @@ const std::vector<OptionSpec> kRun = {
 };
 
 const std::vector<OptionSpec> kMeasure = {
-    {"repetitions", "N", "samples of each side (default: 50)"},
-    {"budget", "SECONDS", "ends the samples early (default: 3)"},
+    {"repetitions", "N", "samples of each side or point (default: 50, of a sweep 20)"},
+    {"budget", "SECONDS", "ends the samples early (default: 3, of each point of a sweep 1)"},
 };
 
 std::vector<OptionSpec> with(const std::vector<OptionSpec>& base, std::vector<OptionSpec> more) {
@@ -58,6 +58,9 @@ std::vector<VerbSpec> makeVerbs() {
               with(kMeasure, {{"mode", "MODE", "hot, cold, host_e2e or graph (default: hot)"},
                               {"seed", "N", "decides the order in the pairs (default: 0)"},
                               {"against-worker", "COMMAND", "measure the second side in another worker"}}))},
+        {"sweep", "VERSION", 1, 1, "Latency, throughput and memory over the sizes that a program leaves open.",
+         with(with(kCommon, kRun), with(kMeasure, {{"dim", "NAME=V,V...", "a dimension and its values; once for each"},
+                                                   {"mode", "MODE", "as for benchmark (default: hot)"}}))},
         {"calibrate", "", 0, 0, "Measure and keep the peaks of a device: memory bandwidth, FLOPs, cost of clock and operator.",
          with(kCommon, {{"device", "DEVICE", "cpu, cuda:0, ... (default: cpu)"},
                         {"threads", "N", "intra-op threads"},

@@ -9,6 +9,7 @@
 #include "backend/operations/Calibrating.h"
 #include "backend/operations/ResultDocuments.h"
 #include "backend/operations/StaticProfile.h"
+#include "backend/operations/Sweep.h"
 #include "backend/operations/TensorStatistics.h"
 #include "backend/operations/VersionInput.h"
 #include "backend/operations/WorkerCommand.h"
@@ -278,6 +279,33 @@ base::Result<BenchmarkReport> Operations::benchmark(const std::vector<std::strin
 base::Result<CalibrationReport> Operations::calibrate(const RunSettings& settings, std::int64_t budgetMs,
                                                       const OperationContext& context) {
     return base::guarded("calibrate", [&] { return runCalibration(m_data->worker, settings, budgetMs, context); });
+}
+
+base::Result<SweepReport> Operations::sweep(const std::string& addressOrId, const SweepSettings& settings,
+                                            const OperationContext& context) {
+    return base::guarded("sweep", [&]() -> base::Result<SweepReport> {
+        const base::Result<VersionInput> input = readVersionInput(registry(), addressOrId, settings.run.call);
+        if (!input) {
+            return input.error();
+        }
+        if (input->program.empty()) {
+            return base::Error{base::ErrorCode::Unsupported,
+                               "'" + input->address() + "' has no program: " + input->noProgramReason,
+                               "Only what has a program can be measured."};
+        }
+        const base::Result<graph::ProgramArchive> archive = m_data->readProgram(input->program);
+        if (!archive) {
+            return archive.error();
+        }
+        base::Result<SweepReport> report = runSweep(registry(), m_data->worker, *archive->program, *input, settings, context);
+        if (report) {
+            report->resultId =
+                store(registry(), report->version.id,
+                      {{}, "benchmark", {}, settings.run.device, "program", serialized(sweepDocument(*report)), {}},
+                      report->warnings);
+        }
+        return report;
+    });
 }
 
 base::Result<std::shared_ptr<const profile::Profile>> Operations::staticProfile(const std::string& addressOrId) {

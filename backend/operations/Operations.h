@@ -20,6 +20,8 @@ namespace modulelens::operations {
 struct BenchmarkReport;
 struct BenchmarkSettings;
 struct CalibrationReport;
+struct SweepReport;
+struct SweepSettings;
 
 /// What a use case needs to know of its surroundings. Callbacks come on any thread.
 struct OperationContext {
@@ -119,6 +121,10 @@ public:
     /// Measures the peaks of a device and keeps them in the user's data folder (Calibrating.h).
     [[nodiscard]] base::Result<CalibrationReport> calibrate(const RunSettings& settings, std::int64_t budgetMs,
                                                             const OperationContext& context);
+
+    /// Measures a version at other sizes (Sweep.h) and stores the result.
+    [[nodiscard]] base::Result<SweepReport> sweep(const std::string& addressOrId, const SweepSettings& settings,
+                                                  const OperationContext& context);
 
     /// The hierarchy with what is known before anything ran on this machine: static FLOPs and parameter bytes from the program;
     /// without a program the run record's call tree. Latency is what the traced run measured, if it did.

@@ -141,6 +141,11 @@ base::Result<protocol::ProfileResult> WorkerClient::profile(const protocol::Prof
     return parsed(m_data->call(protocol::method::kProfile, protocol::toJson(params), context), &protocol::parseProfileResult);
 }
 
+base::Result<protocol::ProfileResult> WorkerClient::memory(const protocol::ProfileParams& params,
+                                                           const RequestContext& context) {
+    return parsed(m_data->call(protocol::method::kMemory, protocol::toJson(params), context), &protocol::parseProfileResult);
+}
+
 base::Result<protocol::BenchmarkResult> WorkerClient::benchmark(const protocol::BenchmarkParams& params,
                                                                 const RequestContext& context) {
     return parsed(m_data->call(protocol::method::kBenchmark, protocol::toJson(params), context),

@@ -64,6 +64,8 @@ public:
                                                                   const RequestContext& context);
     [[nodiscard]] base::Result<protocol::ProfileResult> profile(const protocol::ProfileParams& params,
                                                                 const RequestContext& context);
+    [[nodiscard]] base::Result<protocol::ProfileResult> memory(const protocol::ProfileParams& params,
+                                                               const RequestContext& context);
     [[nodiscard]] base::Result<protocol::BenchmarkResult> benchmark(const protocol::BenchmarkParams& params,
                                                                     const RequestContext& context);
     [[nodiscard]] base::Result<protocol::CalibrateResult> calibrate(const protocol::CalibrateParams& params,

@@ -54,6 +54,7 @@ json replying(const json& result) {
 /// `count` times about `ns`, with a pattern of `noise` on top.
 std::vector<std::int64_t> times(std::int64_t ns, std::int64_t noise = 0, int count = 30) {
     std::vector<std::int64_t> samples;
+    samples.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
         samples.push_back(ns + noise * ((i * 7 % 11) - 5) / 5);
     }
@@ -71,6 +72,7 @@ BenchmarkReport twoSides(std::vector<std::int64_t> first, std::vector<std::int64
 
 std::vector<std::string> names(const std::vector<MeasuringFlag>& flags) {
     std::vector<std::string> all;
+    all.reserve(flags.size());
     for (const MeasuringFlag& flag : flags) {
         all.push_back(flag.name);
     }

@@ -19,7 +19,7 @@ struct Machine {
     std::string ran;
 
     TimedRun side(char name, std::vector<std::int64_t> costs) {
-        return [this, name, costs, i = std::size_t{0}]() mutable -> base::Result<Timing> {
+        return [this, name, costs = std::move(costs), i = std::size_t{0}]() mutable -> base::Result<Timing> {
             const std::int64_t cost = costs[std::min(i++, costs.size() - 1)];
             now += cost;
             ran += name;
@@ -119,16 +119,17 @@ private slots:
 
     void budget_endsTheSamplesButNotBelowThree() {
         Machine machine;
-        MeasurementPlan short_ = plan(1000, 550);
-        short_.warmupRuns = 1;
-        QCOMPARE(measure({machine.side('a', {100})}, short_, machine.hooks())->sides[0].hostNs.size(), 6U);
-        short_.budgetNs = 0;
-        QCOMPARE(measure({machine.side('a', {100})}, short_, machine.hooks())->sides[0].hostNs.size(), 3U);
+        MeasurementPlan hurried = plan(1000, 550);
+        hurried.warmupRuns = 1;
+        QCOMPARE(measure({machine.side('a', {100})}, hurried, machine.hooks())->sides[0].hostNs.size(), 6U);
+        hurried.budgetNs = 0;
+        QCOMPARE(measure({machine.side('a', {100})}, hurried, machine.hooks())->sides[0].hostNs.size(), 3U);
     }
 
     void unsteadyWarmUp_isCapped() {
         Machine machine;
         std::vector<std::int64_t> falling;
+        falling.reserve(200);
         for (int i = 0; i < 200; ++i) {
             falling.push_back(1'000'000 - i * 10'000 / 2);
         }

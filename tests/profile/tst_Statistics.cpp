@@ -22,6 +22,7 @@ bool isNear(double left, double right) {
 /// 100 samples about 1000 that rise by `rise` from first to last, with a fixed pattern of -5 to 5 on top.
 std::vector<std::int64_t> series(int rise) {
     std::vector<std::int64_t> samples;
+    samples.reserve(100);
     for (int i = 0; i < 100; ++i) {
         samples.push_back(1000 + rise * i / 99 + i * 37 % 11 - 5);
     }
@@ -40,6 +41,7 @@ private slots:
         QCOMPARE(Random(42).next(), std::uint64_t{13679457532755275413U});
         Random random(7);
         std::vector<std::size_t> drawn;
+        drawn.reserve(6);
         for (int i = 0; i < 6; ++i) {
             drawn.push_back(random.below(10));
         }
