@@ -112,7 +112,7 @@ def check(project: Project) -> list[str]:
     for name in project.cpp_files():
         scope = _scope(project, name)
         if scope is None:
-            if not name.startswith(("tests/arch/", "tests/bench/", "tests/data/")):
+            if not name.startswith(("tests/arch/", "tests/bench/", "tests/data/", "tests/fuzz/")):
                 problems.append(f"{name}: lies in no layer and in no folder of tests/")
             continue
         includes = project.includes(name)
