@@ -21,6 +21,7 @@ namespace {
 using namespace modulelens;
 
 constexpr std::size_t kReadBytes = std::size_t{1} << 16;
+constexpr int kDeviceLost = 4;
 
 // The client reads no more, or cannot be understood: nothing that still runs has a use.
 [[noreturn]] void leave(int code) {
@@ -61,6 +62,9 @@ int main() {
     std::thread(readRequests, std::cref(channel), std::ref(dispatcher)).detach();
     // LibTorch keeps modes and thread counts by thread, so every job runs here.
     while (dispatcher.runNext()) {
+        if (engine.isDeviceLost()) {
+            leave(kDeviceLost);
+        }
     }
     leave(0);
 }

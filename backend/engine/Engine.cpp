@@ -46,6 +46,7 @@ struct Engine::Data {
     std::filesystem::path scratch;
     int defaultThreads = 1;
     bool isInitialized = false;
+    bool isDeviceLost = false;
     int nextHandle = 1;
     int resultCount = 0;
     std::map<int, std::unique_ptr<LoadedProgram>> programs;
@@ -83,14 +84,28 @@ struct Engine::Data {
             return body(*binding.value(), interruption.flag());
         });
         if (!result) {
-            return interruption.explain(result.error());
+            return explainDevice(program.value()->devices().to, interruption.explain(result.error()));
         }
         return result;
+    }
+
+    /// `error` as it is while `device` still answers.
+    [[nodiscard]] base::Error explainDevice(c10::Device device, base::Error error) {
+        if (!isLost(device)) {
+            return error;
+        }
+        isDeviceLost = true;
+        return {base::ErrorCode::WorkerCrashed, "the device " + device.str() + " was lost: " + error.message,
+                "Run it again: a new worker begins afresh."};
     }
 };
 
 Engine::Engine() : m_data(std::make_unique<Data>()) {}
 Engine::~Engine() = default;
+
+bool Engine::isDeviceLost() const {
+    return m_data->isDeviceLost;
+}
 
 base::Result<protocol::InitializeResult> Engine::initialize(const protocol::InitializeParams& params) {
     if (params.protocolVersion != protocol::kProtocolVersion) {
@@ -135,7 +150,8 @@ base::Result<protocol::LoadResult> Engine::load(const protocol::LoadParams& para
     const auto start = std::chrono::steady_clock::now();
     auto program = LoadedProgram::load(params);
     if (!program) {
-        return program.error();
+        const auto device = findDevice(params.device);
+        return device ? m_data->explainDevice(*device, program.error()) : program.error();
     }
     protocol::LoadResult result;
     result.handle = m_data->nextHandle++;

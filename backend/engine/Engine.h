@@ -66,6 +66,10 @@ public:
     /// The memory and activation passes alone, as a profile without latency and FLOPs.
     [[nodiscard]] base::Result<protocol::ProfileResult> memory(const protocol::ProfileParams& params, const JobContext& job);
 
+    /// True after a job met a device that answers nothing any more (it then failed as WorkerCrashed). No later job of this
+    /// process can use that device: the process should end, so that a new one begins afresh.
+    [[nodiscard]] bool isDeviceLost() const;
+
 private:
     struct Data;
     std::unique_ptr<Data> m_data;

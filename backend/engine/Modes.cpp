@@ -47,4 +47,13 @@ void synchronize(c10::Device device) {
     }
 }
 
+bool isLost(c10::Device device) noexcept {
+    try {
+        synchronize(device);
+        return false;
+    } catch (...) {
+        return true;
+    }
+}
+
 }  // namespace modulelens::engine

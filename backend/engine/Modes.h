@@ -35,4 +35,7 @@ private:
 /// Waits until `device` has done all that was given to it; nothing for the CPU.
 void synchronize(c10::Device device);
 
+/// True when `device` fails even when nothing is asked of it, as a GPU does after an illegal access until its process ends.
+[[nodiscard]] bool isLost(c10::Device device) noexcept;
+
 }  // namespace modulelens::engine

@@ -269,6 +269,11 @@ private:
             }
         }
         checkHigherOrder(step);
+        if (step.kind == StepKind::Autocast) {
+            // The region follows its tensors to the device that they are on here.
+            c10::IValue& device = step.arguments[0].constant;
+            device = c10::DeviceTypeName(m_devices(c10::Device(device.toStringRef()).type()).type(), true);
+        }
     }
 
     void bindOperator(Step& step, const graph::Graph& source, const graph::Node& node) {

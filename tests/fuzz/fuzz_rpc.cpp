@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The bytes that a worker or its client reads: framing, messages, parameters. The stream arrives in pieces.
+#include "backend/protocol/BenchmarkMessages.h"
 #include "backend/protocol/WorkerMessages.h"
 #include "backend/rpc/Framing.h"
 #include "backend/rpc/Message.h"

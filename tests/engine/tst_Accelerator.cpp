@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#include "backend/engine/Engine.h"
+
+#include "backend/protocol/BenchmarkMessages.h"
+#include "tests/support/CapturedModule.h"
+#include "tests/support/FakeDevice.h"
+#include "tests/support/TestMain.h"
+#include "tests/support/TestPaths.h"
+
+#include <QTemporaryDir>
+#include <QTest>
+
+#include <algorithm>
+#include <limits>
+
+using namespace modulelens;
+using base::ErrorCode;
+namespace fake = test::fakedevice;
+
+namespace {
+
+const std::string kDevice = "privateuseone:0";
+
+std::filesystem::path golden() {
+    return test::dataPath("programs/torch-2.13.0.mlens");
+}
+
+/// A module of the golden archive, captured on the CPU.
+test::CapturedModule moduleNamed(const std::string& name) {
+    const auto bundle = capture::Bundle::open(base::realFileSystem(), golden());
+    const auto& versions = (*bundle)->index().versions;
+    const auto found =
+        std::find_if(versions.begin(), versions.end(), [&](const auto& version) { return version.module == name; });
+    return {golden(), static_cast<std::size_t>(found - versions.begin())};
+}
+
+template <class T>
+T valueOf(base::Result<T> result) {
+    if (!result) {
+        throw std::runtime_error(result.error().text());
+    }
+    return std::move(result).value();
+}
+
+}  // namespace
+
+/// The engine's paths for accelerators, on a device that is none (tests/support/FakeDevice.h).
+class AcceleratorTest : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        QVERIFY(m_scratch.isValid());
+        protocol::InitializeParams params;
+        params.scratchFolder = m_scratch.path().toStdString();
+        params.threads = 1;
+        const auto result = valueOf(m_engine.initialize(params));
+        QCOMPARE(result.devices.size(), std::size_t{2});
+        QCOMPARE(result.devices[1].name, kDevice);
+    }
+
+    void init() {
+        fake::setCapacity(std::numeric_limits<std::int64_t>::max());
+        fake::loseAfter(-1);
+    }
+
+    void everyModule_runsOnTheDevice_data() {
+        QTest::addColumn<QString>("name");
+        const auto bundle = capture::Bundle::open(base::realFileSystem(), golden());
+        for (const auto& version : (*bundle)->index().versions) {
+            // Autocast and fused LSTM cells need kernels of the device, which ours has not.
+            if (version.module != "modes" && version.module != "recurrent") {
+                QTest::newRow(version.module.c_str()) << QString::fromStdString(version.module);
+            }
+        }
+    }
+    void everyModule_runsOnTheDevice() {
+        QFETCH(QString, name);
+        const test::CapturedModule module = moduleNamed(name.toStdString());
+        const fake::Counts before = fake::counts();
+        const int handle = load(module);
+        for (std::size_t call = 0; call < module.callCount(); ++call) {
+            for (int repeat = 0; repeat < 2; ++repeat) {
+                const auto result = valueOf(m_engine.validate(callParams(module, handle, call), {}));
+                const std::string first = result.leaves.empty() ? result.reason : result.leaves.front().reason;
+                QVERIFY2(result.verdict == "pass", (result.verdict + ": " + first).c_str());
+            }
+        }
+        const fake::Counts after = fake::counts();
+        QVERIFY2(after.launches > before.launches, "operators run on the device");
+        QVERIFY2(after.copiesIn > before.copiesIn, "inputs are copied to the device");
+        QVERIFY2(after.copiesOut > before.copiesOut, "outputs are copied back to be compared");
+        QVERIFY(m_engine.unload({handle}));
+        QCOMPARE(fake::counts().allocatedBytes, before.allocatedBytes);
+    }
+
+    void outputs_areWrittenFromTheDevice() {
+        const test::CapturedModule module = moduleNamed("affine");
+        const int handle = load(module);
+        const auto result = valueOf(m_engine.run(callParams(module, handle, 0), {}));
+        QCOMPARE(result.outputs.size(), std::size_t{1});
+        QVERIFY(std::filesystem::file_size(result.file) >= 3 * 3 * sizeof(float));
+        QVERIFY(m_engine.unload({handle}));
+    }
+
+    void memoryPass_seesTheDevicesAllocator() {
+        const test::CapturedModule module = moduleNamed("affine");
+        const int handle = load(module);
+        protocol::ProfileParams params;
+        params.call = callParams(module, handle, 0);
+        params.repetitions = 3;
+        const auto result = valueOf(m_engine.profile(params, {}));
+        // One linear layer: its output of 3 x 3 float32 is all that a run asks for.
+        QCOMPARE(result.peakBytes.value_or(-1), std::int64_t{3 * 3 * 4});
+        QVERIFY(m_engine.unload({handle}));
+    }
+
+    void benchmark_timesByEventsBesideTheHostsClock_data() {
+        QTest::addColumn<QString>("mode");
+        for (const char* mode :
+             {protocol::benchmarkmode::kHot, protocol::benchmarkmode::kCold, protocol::benchmarkmode::kHostEndToEnd}) {
+            QTest::newRow(mode) << QString::fromLatin1(mode);
+        }
+    }
+    void benchmark_timesByEventsBesideTheHostsClock() {
+        QFETCH(QString, mode);
+        const test::CapturedModule module = moduleNamed("affine");
+        const int handle = load(module);
+        protocol::BenchmarkParams params;
+        params.call = callParams(module, handle, 0);
+        params.mode = mode.toStdString();
+        params.repetitions = 5;
+        params.warmupRuns = 2;
+        const std::int64_t events = fake::counts().events;
+        const auto result = valueOf(m_engine.benchmark(params, {}));
+        const protocol::BenchmarkSide& side = result.sides.at(0);
+        QCOMPARE(side.samplesNs.size(), std::size_t{5});
+        QCOMPARE(side.deviceNs.size(), side.samplesNs.size());
+        QVERIFY(std::all_of(side.deviceNs.begin(), side.deviceNs.end(), [](std::int64_t ns) { return ns > 0; }));
+        QVERIFY(fake::counts().events >= events + 2 * 5);
+        QCOMPARE(result.deviceReason, std::string());
+        QCOMPARE(result.environment.device, kDevice);
+        QVERIFY(m_engine.unload({handle}));
+    }
+
+    void outOfMemoryInARun_isAnErrorAndTheNextRunWorks() {
+        const test::CapturedModule module = moduleNamed("attention");
+        const int handle = load(module);
+        QVERIFY(valueOf(m_engine.validate(callParams(module, handle, 0), {})).verdict == "pass");
+        fake::setCapacity(fake::counts().allocatedBytes + 1500);
+        const auto result = m_engine.validate(callParams(module, handle, 0), {});
+        QVERIFY(!result);
+        QCOMPARE(result.error().code, ErrorCode::OutOfMemory);
+        QVERIFY(!m_engine.isDeviceLost());
+        fake::setCapacity(std::numeric_limits<std::int64_t>::max());
+        QCOMPARE(valueOf(m_engine.validate(callParams(module, handle, 0), {})).verdict, std::string("pass"));
+        QVERIFY(m_engine.unload({handle}));
+    }
+
+    void outOfMemoryWhileLoading_leavesNothingBehind() {
+        const std::int64_t before = fake::counts().allocatedBytes;
+        fake::setCapacity(before + 8);
+        auto params = moduleNamed("attention").loadParams();
+        params.device = kDevice;
+        const auto result = m_engine.load(params, {});
+        QVERIFY(!result);
+        QCOMPARE(result.error().code, ErrorCode::OutOfMemory);
+        QCOMPARE(fake::counts().allocatedBytes, before);
+    }
+
+    void otherIndex_isMissing() {
+        auto params = moduleNamed("affine").loadParams();
+        params.device = "privateuseone:1";
+        QCOMPARE(m_engine.load(params, {}).error().code, ErrorCode::EnvironmentMissing);
+    }
+
+    // Last: the engine stays without its device.
+    void zzLostDevice_isSaidAndEndsTheProcess() {
+        const test::CapturedModule module = moduleNamed("attention");
+        const int handle = load(module);
+        fake::loseAfter(3);
+        const auto result = m_engine.validate(callParams(module, handle, 0), {});
+        QVERIFY(!result);
+        QCOMPARE(result.error().code, ErrorCode::WorkerCrashed);
+        QVERIFY2(QString::fromStdString(result.error().message).contains("privateuseone:0 was lost"),
+                 result.error().message.c_str());
+        QVERIFY(m_engine.isDeviceLost());
+        QVERIFY(m_engine.unload({handle}));
+    }
+
+private:
+    int load(const test::CapturedModule& module) {
+        auto params = module.loadParams();
+        params.device = kDevice;
+        return valueOf(m_engine.load(params, {})).handle;
+    }
+    static protocol::CallParams callParams(const test::CapturedModule& module, int handle, std::size_t call) {
+        auto params = module.callParams(handle, call);
+        params.threads = 1;
+        return params;
+    }
+
+    QTemporaryDir m_scratch;
+    engine::Engine m_engine;
+};
+
+ML_TEST_MAIN(AcceleratorTest)
+#include "tst_Accelerator.moc"
