@@ -9,12 +9,14 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/core/InferenceMode.h>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace modulelens::engine {
 
@@ -308,6 +310,11 @@ CallBinding::Outcome CallBinding::run(const std::atomic<bool>& stop, const RunOp
     Outcome outcome;
     {
         const Modes modes(m_call, m_program.devices(), options.forceGrad);
+        // Without autograd, inference mode computes the same and keeps no book on views and versions.
+        std::optional<c10::InferenceMode> inference;
+        if (!at::GradMode::is_enabled() && m_program.plan().isInferenceSafe) {
+            inference.emplace();
+        }
         for (const CopiedInput& copied : m_copied) {
             m_inputs[copied.index] = at::GradMode::is_enabled() ? copied.source.clone() : copied.source;
         }

@@ -12,11 +12,17 @@ namespace modulelens::engine {
 
 namespace {
 
-c10::IValue withoutSymbol(c10::IValue value) {
+// At run time every symbolic size is a number.
+void storeValue(c10::IValue&& value, c10::IValue& slot) {
     if (value.isSymInt()) {
-        return value.toSymInt().guard_int(__FILE__, __LINE__);
+        slot = value.toSymInt().guard_int(__FILE__, __LINE__);
+    } else {
+        slot = std::move(value);
     }
-    return value;
+}
+
+[[noreturn]] void failWithFewerResults() {
+    throw Failure({base::ErrorCode::Corrupt, "the program expects more results than the operator returns", ""});
 }
 
 }  // namespace
@@ -91,11 +97,7 @@ std::vector<c10::IValue> Executor::run(const Plan& plan, const std::vector<c10::
             m_frame[static_cast<std::size_t>(plan.root.inputs[i])] = inputs.at(i);
         }
     }
-    if (observer != nullptr) {
-        runSteps<true>(plan.root, m_frame);
-    } else {
-        runSteps<false>(plan.root, m_frame);
-    }
+    runGraph(plan.root, m_frame);
     std::vector<c10::IValue> outputs;
     outputs.reserve(plan.root.outputs.size());
     for (const ArgumentSource& output : plan.root.outputs) {
@@ -105,68 +107,111 @@ std::vector<c10::IValue> Executor::run(const Plan& plan, const std::vector<c10::
     return outputs;
 }
 
-template <bool IsObserved>
-void Executor::runSteps(const PlanGraph& graph, Frame& frame) {
-    for (const Step& step : graph.steps) {
-        if (m_stop->load(std::memory_order_relaxed)) {
-            throw Failure({base::ErrorCode::Cancelled, "the run was cancelled", ""});
-        }
-        if (step.kind == StepKind::Operator) {
-            runOperator<IsObserved>(step, frame);
-        } else if (step.kind == StepKind::PythonOperator) {
-            try {
-                std::vector<c10::IValue> operands = flatOperands(step, 0, frame);
-                storeFlat(step, {evaluate(step.python, operands)}, frame);
-            } catch (...) {
-                rethrowWithStep(step, 0);
-            }
-        } else {
-            if constexpr (IsObserved) {
-                m_observer->onBegin(step);
-            }
-            runHigherOrder(step, frame, *this);
-        }
-        for (const int slot : step.dead) {
-            frame[static_cast<std::size_t>(slot)] = c10::IValue();
-        }
-        if constexpr (IsObserved) {
-            if (step.kind != StepKind::PythonOperator) {
-                m_observer->onEnd(step);
-            }
-        }
+void Executor::runGraph(const PlanGraph& graph, Frame& frame) {
+    m_stack.clear();
+    m_stack.reserve(graph.tape.mostLoads);
+    if (m_observer != nullptr) {
+        runSteps<true>(graph, frame);
+    } else {
+        runSteps<false>(graph, frame);
     }
 }
 
 template <bool IsObserved>
-void Executor::runOperator(const Step& step, Frame& frame) {
-    m_stack.clear();
+void Executor::runSteps(const PlanGraph& graph, Frame& frame) {
+    const Tape& tape = graph.tape;
+    Position position{tape.loads.data(), tape.stores.data(), tape.dead.data()};
+    const Step* step = graph.steps.data();
+    for (const TapeStep& packed : tape.steps) {
+        if (m_stop->load(std::memory_order_relaxed)) {
+            throw Failure({base::ErrorCode::Cancelled, "the run was cancelled", ""});
+        }
+        if (packed.operation) {
+            runOperator<IsObserved>(tape, packed, *step, position, frame);
+        } else {
+            runOther(*step, frame);
+        }
+        for (const std::int32_t* const end = position.dead + packed.dead; position.dead != end; ++position.dead) {
+            frame[static_cast<std::size_t>(*position.dead)] = c10::IValue();
+        }
+        if constexpr (IsObserved) {
+            if (step->kind != StepKind::PythonOperator) {
+                m_observer->onEnd(*step);
+            }
+        }
+        ++step;
+    }
+}
+
+template <bool IsObserved>
+void Executor::runOperator(const Tape& tape, const TapeStep& packed, const Step& step, Position& position, Frame& frame) {
     try {
-        for (const ArgumentSource& argument : step.arguments) {
-            if (argument.kind == SourceKind::Constant) {
-                m_stack.push_back(argument.constant);
-            } else {
-                m_stack.push_back(load(argument, frame));
+        for (const TapeLoad* const end = position.load + packed.loads; position.load != end; ++position.load) {
+            const std::size_t index = position.load->index;
+            switch (position.load->kind) {
+                case TapeLoad::Kind::Constant:
+                    m_stack.push_back(tape.constants[index]);
+                    break;
+                case TapeLoad::Kind::Copy:
+                    m_stack.push_back(frame[index]);
+                    break;
+                case TapeLoad::Kind::Move:
+                    m_stack.push_back(std::move(frame[index]));
+                    break;
+                case TapeLoad::Kind::Computed:
+                    m_stack.push_back(load(step.arguments[index], frame));
+                    break;
             }
         }
         if constexpr (IsObserved) {
             m_observer->onBegin(step);
         }
-        step.operation->callBoxed(m_stack);
-        storeResults(step, frame);
+        packed.operation->callBoxed(m_stack);
+        if (packed.hasListResult) {
+            storeListResults(step, frame);
+        } else {
+            if (m_stack.size() < packed.stores) {
+                failWithFewerResults();
+            }
+            for (std::size_t i = 0; i < packed.stores; ++i) {
+                if (const std::int32_t slot = position.store[i]; slot >= 0) {
+                    storeValue(std::move(m_stack[i]), frame[static_cast<std::size_t>(slot)]);
+                }
+            }
+            position.store += packed.stores;
+        }
+        m_stack.clear();
     } catch (...) {
         rethrowWithStep(step, step.arguments.size());
     }
 }
 
-void Executor::storeResults(const Step& step, Frame& frame) {
+// Python's operators on sizes, and higher-order operators.
+void Executor::runOther(const Step& step, Frame& frame) {
+    if (step.kind == StepKind::PythonOperator) {
+        try {
+            const std::vector<c10::IValue> operands = flatOperands(step, 0, frame);
+            storeFlat(step, {evaluate(step.python, operands)}, frame);
+        } catch (...) {
+            rethrowWithStep(step, 0);
+        }
+        return;
+    }
+    if (m_observer != nullptr) {
+        m_observer->onBegin(step);
+    }
+    runHigherOrder(step, frame, *this);
+}
+
+void Executor::storeListResults(const Step& step, Frame& frame) {
     if (m_stack.size() < step.results.size()) {
-        throw Failure({base::ErrorCode::Corrupt, "the program expects more results than the operator returns", ""});
+        failWithFewerResults();
     }
     for (std::size_t i = 0; i < step.results.size(); ++i) {
         const StepResult& result = step.results[i];
         if (!result.isList) {
             if (result.slot >= 0) {
-                frame[static_cast<std::size_t>(result.slot)] = withoutSymbol(std::move(m_stack[i]));
+                storeValue(std::move(m_stack[i]), frame[static_cast<std::size_t>(result.slot)]);
             }
             continue;
         }
@@ -180,7 +225,6 @@ void Executor::storeResults(const Step& step, Frame& frame) {
             }
         }
     }
-    m_stack.clear();
 }
 
 std::vector<c10::IValue> Executor::runSubGraph(const PlanGraph& graph, const std::vector<c10::IValue>& inputs) {
@@ -193,11 +237,7 @@ std::vector<c10::IValue> Executor::runSubGraph(const PlanGraph& graph, const std
             frame[static_cast<std::size_t>(graph.inputs[i])] = inputs[i];
         }
     }
-    if (m_observer != nullptr) {
-        runSteps<true>(graph, frame);
-    } else {
-        runSteps<false>(graph, frame);
-    }
+    runGraph(graph, frame);
     std::vector<c10::IValue> outputs;
     for (const ArgumentSource& output : graph.outputs) {
         appendFlat(output, frame, outputs);

@@ -34,11 +34,20 @@ public:
 private:
     using Frame = std::vector<c10::IValue>;
 
+    /// Where the loop stands in a Tape.
+    struct Position {
+        const TapeLoad* load;
+        const std::int32_t* store;
+        const std::int32_t* dead;
+    };
+
+    void runGraph(const PlanGraph& graph, Frame& frame);
     template <bool IsObserved>
     void runSteps(const PlanGraph& graph, Frame& frame);
     template <bool IsObserved>
-    void runOperator(const Step& step, Frame& frame);
-    void storeResults(const Step& step, Frame& frame);
+    void runOperator(const Tape& tape, const TapeStep& packed, const Step& step, Position& position, Frame& frame);
+    void runOther(const Step& step, Frame& frame);
+    void storeListResults(const Step& step, Frame& frame);
     std::vector<c10::IValue> runSubGraph(const PlanGraph& graph, const std::vector<c10::IValue>& inputs) override;
     [[noreturn]] void rethrowWithStep(const Step& step, std::size_t argumentCount) const;
 

@@ -169,6 +169,7 @@ public:
             result.outputs.push_back(checkedSource(source, output));
         }
         computeLiveness(result);
+        result.tape = makeTape(result.steps);
         return result;
     }
 
@@ -357,6 +358,22 @@ void indexSteps(const PlanGraph& graph, std::vector<const Step*>& steps) {
     }
 }
 
+// In inference mode nothing can turn autograd on again, and an operator of a library may be made of autograd alone.
+bool isInferenceSafe(const Step* step) {
+    switch (step->kind) {
+        case StepKind::Operator:
+            return step->name.starts_with("aten::");
+        case StepKind::SetGrad: {
+            const ArgumentSource& isOn = step->arguments.front();
+            return isOn.kind == SourceKind::Constant && isOn.constant.isBool() && !isOn.constant.toBool();
+        }
+        case StepKind::PushVmap:
+            return false;
+        default:
+            return true;
+    }
+}
+
 std::string joined(const std::vector<std::string>& problems) {
     std::vector<std::string> unique = problems;
     std::sort(unique.begin(), unique.end());
@@ -388,6 +405,7 @@ base::Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const graph::
         plan->steps.resize(static_cast<std::size_t>(planner.stepCount()));
         indexSteps(plan->root, plan->steps);
         plan->operatorCount = planner.operatorCount();
+        plan->isInferenceSafe = std::all_of(plan->steps.begin(), plan->steps.end(), isInferenceSafe);
         return std::shared_ptr<const Plan>(std::move(plan));
     });
 }

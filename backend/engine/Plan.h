@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backend/base/Result.h"
+#include "backend/engine/Tape.h"
 #include "backend/engine/TorchTypes.h"
 #include "backend/graph/Program.h"
 
@@ -117,6 +118,7 @@ struct PlanGraph {
     std::vector<int> inputs;             ///< Slot of each input; -1 for one that nothing reads.
     std::vector<ArgumentSource> outputs;
     std::vector<Step> steps;
+    Tape tape;                           ///< The same steps for the executor's loop.
     int slotCount = 0;
 };
 
@@ -126,6 +128,7 @@ struct Plan {
     PlanGraph root;
     std::vector<const Step*> steps;      ///< Every step of every sub-graph by id.
     int operatorCount = 0;               ///< Steps that are dispatcher operators.
+    bool isInferenceSafe = false;        ///< Without autograd it computes in inference mode what it computes outside.
 };
 
 /// Prepares `program`. Unsupported: names every operator and argument that this build cannot run, with its source line.

@@ -5,7 +5,9 @@
 #include "backend/base/ArchiveSafety.h"
 
 #include <array>
+#include <charconv>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 namespace modulelens::graph {
@@ -38,7 +40,7 @@ constexpr std::array<int, 8> kLayouts{-1, 1, 2, 4, 5, 6, 3, 0};
 constexpr std::array<int, 5> kMemoryFormats{-1, 0, 2, 3, 1};
 
 template <std::size_t N>
-int lookUp(const std::array<int, N>& table, const nlohmann::json& json, std::string_view what) {
+int lookUp(const std::array<int, N>& table, const JsonNode& json, std::string_view what) {
     const std::int64_t number = integer(json, what);
     if (number < 1 || number >= static_cast<std::int64_t>(N)) {
         failCorrupt(std::string(what) + " " + std::to_string(number) + " is unknown");
@@ -93,13 +95,6 @@ const nlohmann::json& array(const nlohmann::json& json, std::string_view what) {
     return json;
 }
 
-const nlohmann::json& object(const nlohmann::json& json, std::string_view what) {
-    if (!json.is_object()) {
-        failCorrupt(std::string(what) + " is no object");
-    }
-    return json;
-}
-
 const std::string& text(const nlohmann::json& json, std::string_view what) {
     const auto* value = json.get_ptr<const std::string*>();
     if (value == nullptr) {
@@ -119,53 +114,99 @@ std::int64_t integer(const nlohmann::json& json, std::string_view what) {
     failCorrupt(std::string(what) + " is no 64-bit integer");
 }
 
-bool boolean(const nlohmann::json& json, std::string_view what) {
-    const auto* value = json.get_ptr<const bool*>();
-    if (value == nullptr) {
-        failCorrupt(std::string(what) + " is neither true nor false");
+JsonTree parseTree(std::string_view text, const std::string& displayName) {
+    auto tree = JsonTree::parse(text, kMaximumDepth, displayName);
+    if (!tree) {
+        throw FormatError{tree.error()};
     }
-    return *value;
+    return std::move(tree).value();
 }
 
-double number(const nlohmann::json& json, std::string_view what) {
-    if (json.is_number()) {
-        return json.get<double>();
+const JsonNode& member(const JsonNode& object, std::string_view key) {
+    if (const JsonNode* found = object.find(key)) {
+        return *found;
     }
-    if (json.is_string()) {
-        const std::string& name = text(json, what);
-        if (name == "Infinity" || name == "inf") {
-            return std::numeric_limits<double>::infinity();
+    failCorrupt("the key '" + std::string(key) + "' is missing");
+}
+
+const JsonNode* findMember(const JsonNode& object, std::string_view key) {
+    const JsonNode* found = object.find(key);
+    return found == nullptr || found->isNull() ? nullptr : found;
+}
+
+const JsonNode& array(const JsonNode& json, std::string_view what) {
+    if (!json.isArray()) {
+        failCorrupt(std::string(what) + " is no list");
+    }
+    return json;
+}
+
+std::string text(const JsonNode& json, std::string_view what) {
+    if (!json.isText()) {
+        failCorrupt(std::string(what) + " is no text");
+    }
+    return json.text();
+}
+
+std::int64_t integer(const JsonNode& json, std::string_view what) {
+    const std::string_view source = json.source();
+    std::int64_t value = 0;
+    if (json.type() == JsonNode::Type::Integer &&
+        std::from_chars(source.data(), source.data() + source.size(), value).ec == std::errc()) {
+        return value;
+    }
+    failCorrupt(std::string(what) + " is no 64-bit integer");
+}
+
+bool boolean(const JsonNode& json, std::string_view what) {
+    if (json.type() != JsonNode::Type::True && json.type() != JsonNode::Type::False) {
+        failCorrupt(std::string(what) + " is neither true nor false");
+    }
+    return json.type() == JsonNode::Type::True;
+}
+
+double number(const JsonNode& json, std::string_view what) {
+    if (json.type() == JsonNode::Type::Integer || json.type() == JsonNode::Type::Float) {
+        const std::string_view source = json.source();
+        double value = 0;
+        if (std::from_chars(source.data(), source.data() + source.size(), value).ec == std::errc()) {
+            return value;
         }
-        if (name == "-Infinity" || name == "-inf") {
-            return -std::numeric_limits<double>::infinity();
-        }
-        if (name == "NaN" || name == "nan") {
-            return std::numeric_limits<double>::quiet_NaN();
-        }
+    }
+    if (json.equals("Infinity") || json.equals("inf")) {
+        return std::numeric_limits<double>::infinity();
+    }
+    if (json.equals("-Infinity") || json.equals("-inf")) {
+        return -std::numeric_limits<double>::infinity();
+    }
+    if (json.equals("NaN") || json.equals("nan")) {
+        return std::numeric_limits<double>::quiet_NaN();
     }
     failCorrupt(std::string(what) + " is no number");
 }
 
-UnionValue unionValue(const nlohmann::json& json, std::string_view what) {
-    if (json.is_object()) {
-        const std::string* key = nullptr;
-        const nlohmann::json* value = nullptr;
-        std::size_t count = 0;
-        for (auto entry = json.begin(); entry != json.end(); ++entry) {
-            if (!entry->is_null()) {
-                key = &entry.key();
-                value = &*entry;
+UnionValue unionValue(const JsonNode& json, std::string_view what) {
+    const JsonNode* key = nullptr;
+    const JsonNode* value = nullptr;
+    std::size_t count = 0;
+    if (json.isObject()) {
+        for (JsonNode::Iterator at = json.begin(); at != json.end(); ++at) {
+            const JsonNode& name = *at;
+            ++at;
+            if (!at->isNull()) {
+                key = &name;
+                value = &*at;
                 ++count;
             }
         }
-        if (count == 1) {
-            return {*key, *value};
-        }
     }
-    failCorrupt(std::string(what) + " does not hold exactly one kind of value");
+    if (count != 1) {
+        failCorrupt(std::string(what) + " does not hold exactly one kind of value");
+    }
+    return {key->source(), *value};
 }
 
-base::ScalarType scalarTypeFromExport(const nlohmann::json& json) {
+base::ScalarType scalarTypeFromExport(const JsonNode& json) {
     const std::int64_t number = integer(json, "an element type");
     for (const auto& [exported, type] : kScalarTypes) {
         if (exported == number) {
@@ -175,15 +216,15 @@ base::ScalarType scalarTypeFromExport(const nlohmann::json& json) {
     failUnsupported("element type " + std::to_string(number) + " of torch.export is unknown", "Update ModuleLens.");
 }
 
-int layoutFromExport(const nlohmann::json& json) {
+int layoutFromExport(const JsonNode& json) {
     return lookUp(kLayouts, json, "layout");
 }
 
-int memoryFormatFromExport(const nlohmann::json& json) {
+int memoryFormatFromExport(const JsonNode& json) {
     return lookUp(kMemoryFormats, json, "memory format");
 }
 
-SymbolicInteger symbolicInteger(const nlohmann::json& json) {
+SymbolicInteger symbolicInteger(const JsonNode& json) {
     const auto [kind, value] = unionValue(json, "a size");
     SymbolicInteger result;
     if (kind == "as_int") {
@@ -191,28 +232,28 @@ SymbolicInteger symbolicInteger(const nlohmann::json& json) {
         return result;
     }
     if (kind != "as_expr") {
-        failCorrupt("a size is of the unknown kind '" + kind.substr(0, 40) + "'");
+        failCorrupt("a size is of the unknown kind '" + std::string(kind.substr(0, 40)) + "'");
     }
     result.expression = text(member(value, "expr_str"), "the expression of a size");
-    if (const nlohmann::json* hint = findMember(value, "hint")) {
-        if (const nlohmann::json* known = findMember(*hint, "as_int")) {
+    if (const JsonNode* hint = findMember(value, "hint")) {
+        if (const JsonNode* known = findMember(*hint, "as_int")) {
             result.hint = integer(*known, "the hint of a size");
         }
     }
     return result;
 }
 
-TensorMeta tensorMeta(const nlohmann::json& json) {
+TensorMeta tensorMeta(const JsonNode& json) {
     TensorMeta meta;
     meta.dtype = scalarTypeFromExport(member(json, "dtype"));
     const auto readSizes = [&](std::string_view key) {
-        const nlohmann::json& list = array(member(json, key), key);
+        const JsonNode& list = array(member(json, key), key);
         if (list.size() > kMaximumRank) {
             failCorrupt("a tensor has more than 64 dimensions");
         }
         std::vector<SymbolicInteger> sizes;
         sizes.reserve(list.size());
-        for (const nlohmann::json& size : list) {
+        for (const JsonNode& size : list) {
             sizes.push_back(symbolicInteger(size));
             if (sizes.back().literal.value_or(0) < 0 || sizes.back().hint.value_or(0) < 0) {
                 failCorrupt("a tensor has a negative size or stride");
@@ -224,9 +265,9 @@ TensorMeta tensorMeta(const nlohmann::json& json) {
     meta.strides = readSizes("strides");
     const SymbolicInteger offset = symbolicInteger(member(json, "storage_offset"));
     meta.storageOffset = offset.literal ? *offset.literal : offset.hint.value_or(0);
-    const nlohmann::json& device = member(json, "device");
+    const JsonNode& device = member(json, "device");
     meta.device = text(member(device, "type"), "a device type");
-    if (const nlohmann::json* index = findMember(device, "index")) {
+    if (const JsonNode* index = findMember(device, "index")) {
         meta.device += ":" + std::to_string(integer(*index, "a device index"));
     }
     meta.requiresGrad = boolean(member(json, "requires_grad"), "requires_grad");

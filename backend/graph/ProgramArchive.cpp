@@ -11,7 +11,7 @@ namespace modulelens::graph {
 
 namespace {
 
-using nlohmann::json;
+using json = JsonNode;
 
 constexpr std::int64_t kNewestSidecar = 1;
 
@@ -45,7 +45,7 @@ public:
         return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
     }
 
-    [[nodiscard]] json document(const std::string& name) const { return parseText(text(name), m_displayName + "/" + name); }
+    [[nodiscard]] JsonTree document(const std::string& name) const { return parseTree(text(name), m_displayName + "/" + name); }
 
 private:
     const base::ZipReader& m_zip;
@@ -86,15 +86,14 @@ void forEachPayload(const ArchiveMembers& members, const std::string& configName
     if (members.find(configName) == nullptr) {
         return;
     }
-    const json config = members.document(configName);
-    const json& payloads = object(member(config, "config"), configName);
-    for (auto entry = payloads.begin(); entry != payloads.end(); ++entry) {
-        if (const json* pickled = findMember(*entry, "use_pickle"); pickled != nullptr && boolean(*pickled, "use_pickle")) {
-            failUnsupported("'" + entry.key() + "' is pickled, and ModuleLens never reads a pickle",
+    const JsonTree config = members.document(configName);
+    forEachMember(member(config.root(), "config"), configName, [&](const std::string& name, const json& payload) {
+        if (const json* pickled = findMember(payload, "use_pickle"); pickled != nullptr && boolean(*pickled, "use_pickle")) {
+            failUnsupported("'" + name + "' is pickled, and ModuleLens never reads a pickle",
                             "Capture the module again with the ModuleLens tracer.");
         }
-        visit(entry.key(), *entry);
-    }
+        visit(name, payload);
+    });
 }
 
 void readConstants(const ArchiveMembers& members, ProgramArchive& archive) {
@@ -135,17 +134,17 @@ void readSidecar(const ArchiveMembers& members, Program& program) {
     if (members.find(name) == nullptr) {
         return;
     }
-    const json sidecar = members.document(name);
+    const JsonTree document = members.document(name);
+    const json& sidecar = document.root();
     const std::int64_t version = integer(member(sidecar, "schema_version"), "schema_version");
     if (version > kNewestSidecar) {
         failUnsupported("'" + name + "' has schema version " + std::to_string(version), "Update ModuleLens.");
     }
     program.inputPointers = pointers(sidecar, "inputs");
     program.outputPointers = pointers(sidecar, "outputs");
-    const json& classes = object(member(sidecar, "modules"), "modules");
-    for (auto entry = classes.begin(); entry != classes.end(); ++entry) {
-        program.moduleClasses.emplace(entry.key(), text(*entry, "a class name"));
-    }
+    forEachMember(member(sidecar, "modules"), "modules", [&](const std::string& path, const json& className) {
+        program.moduleClasses.emplace(path, text(className, "a class name"));
+    });
     const auto inputs = std::count_if(program.inputs.begin(), program.inputs.end(), [](const InputSpec& spec) {
         return spec.kind == InputKind::UserInput || spec.kind == InputKind::ConstantInput;
     });
@@ -167,9 +166,10 @@ ProgramArchive readArchive(const base::ZipReader& zip, const std::string& displa
         throw FormatError{parsed.error()};
     }
     ProgramArchive archive;
-    auto program = std::make_shared<Program>(**parsed);
+    // Nobody else has it yet, and it was made as a Program that can be changed.
+    const std::shared_ptr<Program> program = std::const_pointer_cast<Program>(*parsed);
     readSidecar(members, *program);
-    archive.program = std::move(program);
+    archive.program = program;
     readConstants(members, archive);
     readWeights(members, archive);
     return archive;

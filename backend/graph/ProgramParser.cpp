@@ -10,7 +10,7 @@ namespace modulelens::graph {
 
 namespace {
 
-using nlohmann::json;
+using json = JsonNode;
 
 constexpr std::int64_t kSchemaMajor = 8;
 
@@ -50,13 +50,12 @@ private:
             if (values == nullptr) {
                 return;
             }
-            object(*values, key);
-            for (auto entry = values->begin(); entry != values->end(); ++entry) {
-                if (m_ids.contains(entry.key())) {
-                    failCorrupt("the value '" + entry.key() + "' is described twice");
+            forEachMember(*values, key, [&](const std::string& name, const json& meta) {
+                if (m_ids.contains(name)) {
+                    failCorrupt("the value '" + name + "' is described twice");
                 }
-                read(m_graph.values[static_cast<std::size_t>(add(entry.key()))], entry.value());
-            }
+                read(m_graph.values[static_cast<std::size_t>(add(name))], meta);
+            });
         };
         each("tensor_values", [](Value& value, const json& meta) {
             value.kind = ValueKind::Tensor;
@@ -80,7 +79,7 @@ private:
 
     /// The value of that name. What is read must have been defined before, and nothing is defined twice.
     ValueId value(const json& name, Use use, ValueKind kind) {
-        const std::string& key = text(name, "the name of a value");
+        const std::string key = text(name, "the name of a value");
         const auto known = m_ids.find(key);
         const ValueId id = known != m_ids.end() ? known->second : add(key);
         Value& entry = m_graph.values[static_cast<std::size_t>(id)];
@@ -182,12 +181,11 @@ private:
     }
 
     Argument dictionary(const json& source, Use use) {
-        object(source, "a dictionary");
         auto entries = std::make_shared<std::vector<NamedArgument>>();
         entries->reserve(source.size());
-        for (auto entry = source.begin(); entry != source.end(); ++entry) {
-            entries->push_back({entry.key(), argument(*entry, use)});
-        }
+        forEachMember(source, "a dictionary", [&](const std::string& key, const json& content) {
+            entries->push_back({key, argument(content, use)});
+        });
         return DictionaryArgument{std::move(entries)};
     }
 
@@ -196,7 +194,7 @@ private:
         return tensor == nullptr ? -1 : value(member(*tensor, "name"), use, ValueKind::Tensor);
     }
 
-    Argument symbolic(const std::string& kind, const json& content, Use use) {
+    Argument symbolic(std::string_view kind, const json& content, Use use) {
         if (kind == "as_sym_int") {
             return symbolicScalar(content, use, ValueKind::SymbolicInteger);
         }
@@ -215,7 +213,7 @@ private:
         if (kind == "as_sym_bools") {
             return mixedList(content, use, MixedListArgument::Element::Boolean, ValueKind::SymbolicBoolean);
         }
-        return UnsupportedArgument{kind};
+        return UnsupportedArgument{std::string(kind)};
     }
 
     Argument symbolicScalar(const json& source, Use use, ValueKind kind) {
@@ -245,14 +243,17 @@ private:
                 list.integerLiterals.back() = boolean(content, "an element") ? 1 : 0;
                 list.literals.back() = static_cast<double>(list.integerLiterals.back());
             } else {
-                failCorrupt("an element is of the unknown kind '" + form.substr(0, 40) + "'");
+                failCorrupt("an element is of the unknown kind '" + std::string(form.substr(0, 40)) + "'");
             }
         }
         return list;
     }
 
+    static std::int64_t readInteger(const json& source, std::string_view what) { return integer(source, what); }
+    static std::string readText(const json& source, std::string_view what) { return text(source, what); }
+
     template <class List, class Read>
-    static List readList(const json& content, const std::string& kind, Read read) {
+    static List readList(const json& content, std::string_view kind, Read read) {
         List list;
         for (const json& item : array(content, kind)) {
             list.values.push_back(read(item, "an element"));
@@ -260,12 +261,12 @@ private:
         return list;
     }
 
-    Argument literal(const std::string& kind, const json& content) {
+    Argument literal(std::string_view kind, const json& content) {
         if (kind == "as_int") {
             return IntegerArgument{integer(content, kind)};
         }
         if (kind == "as_ints") {
-            return readList<IntegerListArgument>(content, kind, integer);
+            return readList<IntegerListArgument>(content, kind, readInteger);
         }
         if (kind == "as_float") {
             return FloatArgument{number(content, kind)};
@@ -283,11 +284,11 @@ private:
             return StringArgument{text(content, kind)};
         }
         if (kind == "as_strings") {
-            return readList<StringListArgument>(content, kind, text);
+            return readList<StringListArgument>(content, kind, readText);
         }
         if (kind == "as_int_lists") {
             return readList<IntegerListsArgument>(content, kind, [&](const json& list, auto) {
-                return readList<IntegerListArgument>(list, kind, integer).values;
+                return readList<IntegerListArgument>(list, kind, readInteger).values;
             });
         }
         if (kind == "as_float_lists") {
@@ -313,11 +314,11 @@ private:
             return device(content);
         }
         if (kind == "as_graph") {
-            const std::string& name = text(member(content, "name"), "the name of a sub-graph");
+            std::string name = text(member(content, "name"), "the name of a sub-graph");
             Graph graph = GraphBuilder(m_scopes, m_nodeScope).build(member(content, "graph"));
-            return GraphArgument{name, std::make_shared<const Graph>(std::move(graph))};
+            return GraphArgument{std::move(name), std::make_shared<const Graph>(std::move(graph))};
         }
-        return UnsupportedArgument{kind};
+        return UnsupportedArgument{std::string(kind)};
     }
 
     static Argument device(const json& content) {
@@ -369,7 +370,7 @@ InputSpec inputSpec(const json& source) {
     } else if (kind == "token") {
         spec.kind = InputKind::Token;
     } else {
-        failUnsupported("an input is of the unknown kind '" + kind.substr(0, 40) + "'", "Update ModuleLens.");
+        failUnsupported("an input is of the unknown kind '" + std::string(kind.substr(0, 40)) + "'", "Update ModuleLens.");
     }
     return spec;
 }
@@ -421,23 +422,23 @@ void readRanges(const json& source, Program& program) {
     if (ranges == nullptr) {
         return;
     }
-    object(*ranges, "range_constraints");
-    for (auto entry = ranges->begin(); entry != ranges->end(); ++entry) {
+    forEachMember(*ranges, "range_constraints", [&](const std::string& symbol, const json& limits) {
         SymbolRange range;
-        const json* minimum = findMember(*entry, "min_val");
-        const json* maximum = findMember(*entry, "max_val");
-        if (minimum != nullptr && minimum->is_number_integer()) {
+        const json* minimum = findMember(limits, "min_val");
+        const json* maximum = findMember(limits, "max_val");
+        if (minimum != nullptr && minimum->type() == json::Type::Integer) {
             range.minimum = integer(*minimum, "min_val");
         }
-        if (maximum != nullptr && maximum->is_number_integer()) {
+        if (maximum != nullptr && maximum->type() == json::Type::Integer) {
             range.maximum = integer(*maximum, "max_val");
         }
-        program.ranges.emplace(entry.key(), range);
-    }
+        program.ranges.emplace(symbol, range);
+    });
 }
 
 std::shared_ptr<const Program> readProgram(std::string_view modelJson, const std::string& displayName) {
-    const json source = parseText(modelJson, displayName);
+    const JsonTree tree = parseTree(modelJson, displayName);
+    const json& source = tree.root();
     const std::int64_t major = integer(member(member(source, "schema_version"), "major"), "schema_version.major");
     if (major != kSchemaMajor) {
         failUnsupported("the program has torch.export schema version " + std::to_string(major) +
@@ -454,8 +455,8 @@ std::shared_ptr<const Program> readProgram(std::string_view modelJson, const std
     if (const json* version = findMember(source, "torch_version")) {
         program->torchVersion = text(*version, "torch_version");
     }
-    if (const json* verifiers = findMember(source, "verifiers"); verifiers != nullptr && verifiers->is_array()) {
-        program->verifier = verifiers->empty() ? std::string() : text(verifiers->front(), "verifiers");
+    if (const json* verifiers = findMember(source, "verifiers"); verifiers != nullptr && verifiers->isArray()) {
+        program->verifier = verifiers->size() == 0 ? std::string() : text(*verifiers->begin(), "verifiers");
     }
     return program;
 }

@@ -1,11 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The ModuleLens authors
 # SPDX-License-Identifier: MIT
-"""The program engine against eager PyTorch: the same module, inputs and threads, both sides in turn in one run."""
+"""The program engine against eager PyTorch and its other runners: the same module, inputs and threads, all sides in turn.
+
+Every ratio is the median over rounds; in a round each side runs one short block after the other and gives the median of
+its calls, so that a busy machine meets all sides alike. Eager PyTorch and torch.jit.trace run under no_grad, as captured.
+MODULELENS_BENCH_AOTINDUCTOR names the models that are also compiled by AOTInductor ("all", "none", or a list with commas).
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -21,121 +27,264 @@ sys.path.insert(0, str(Path(__file__).parent))
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 warnings.filterwarnings("ignore")
 
+import models  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
 from modulelens import ModuleTracer  # noqa: E402
 from worker_process import BundleReader, WorkerProcess  # noqa: E402
 
 THREADS = 1
-ROUNDS = 15
-ROUND_SECONDS = 0.12
+ROUNDS = 30
+BLOCK_SECONDS = 0.04
+LOADS = 21
+OPERATOR_ROUNDS = 60
+AOTINDUCTOR_MODELS = os.environ.get("MODULELENS_BENCH_AOTINDUCTOR", "bert_tiny,block")
+
+# Model: most of eager's time, most of torch.jit.trace's time (None: reported only).
+TARGETS: dict[str, tuple[float, float | None]] = {
+    "bert_tiny": (0.40, None),
+    "llama_tiny": (0.40, None),
+    "t5_tiny": (0.40, None),
+    "dlrm": (0.60, None),
+    "block": (1.0, 1.03),
+    "stack": (1.0, 1.03),
+    "mixer": (1.0, 1.03),
+    "rnn": (1.0, 1.03),
+    "resnet_eval": (1.0, 1.03),
+    "stackmed": (1.0, 1.03),
+    "bert_base_layer": (1.0, None),
+}
+TIMING_TARGETS = {"bert_base_layer": 1.03, "llama_tiny": 1.06}
+
+Result = dict[str, Any]
+Side = Callable[[int], float]  # Runs a block of that many calls, answers the median in nanoseconds.
 
 
-def bert_tiny() -> tuple[torch.nn.Module, dict[str, Any]]:
-    config = transformers.BertConfig(
-        hidden_size=64, num_hidden_layers=4, num_attention_heads=4, intermediate_size=128, vocab_size=1000
-    )
-    return transformers.BertModel(config), {"input_ids": torch.arange(16).reshape(1, 16)}
-
-
-def llama_tiny() -> tuple[torch.nn.Module, dict[str, Any]]:
-    config = transformers.LlamaConfig(
-        hidden_size=64,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        intermediate_size=128,
-        vocab_size=1000,
-        use_cache=False,
-    )
-    return transformers.LlamaModel(config), {"input_ids": torch.arange(16).reshape(1, 16)}
-
-
-def t5_tiny() -> tuple[torch.nn.Module, dict[str, Any]]:
-    config = transformers.T5Config(d_model=64, d_kv=16, d_ff=128, num_layers=4, num_heads=4, vocab_size=1000)
-    return transformers.T5EncoderModel(config), {"input_ids": torch.arange(16).reshape(1, 16)}
-
-
-def bert_base_layer() -> tuple[torch.nn.Module, dict[str, Any]]:
-    model = transformers.BertModel(transformers.BertConfig(num_hidden_layers=1))
-    return model.encoder.layer[0], {"hidden_states": torch.randn(2, 128, 768)}
-
-
-MODELS: list[tuple[str, Callable[[], tuple[torch.nn.Module, dict[str, Any]]], float]] = [
-    ("bert_tiny", bert_tiny, 0.6),
-    ("llama_tiny", llama_tiny, 0.6),
-    ("t5_tiny", t5_tiny, 0.6),
-    ("bert_base_layer", bert_base_layer, 1.05),
-]
-
-
-def result(name: str, ratios: list[float], target: float, detail: str) -> dict[str, Any]:
-    value = statistics.median(ratios)
-    low, high = min(ratios), max(ratios)
+def result(name: str, values: list[float], target: float | None, detail: str, unit: str = "ratio") -> Result:
+    value = statistics.median(values)
+    ordered = sorted(values)
+    quarter = len(ordered) // 4
+    spread = f"{len(values)} rounds, quartiles {ordered[quarter]:.3g} to {ordered[-1 - quarter]:.3g}"
     return {
         "name": name,
         "value": round(value, 4),
-        "unit": "ratio",
-        "target": f"<= {target}",
-        "ok": value <= target,
-        "detail": f"{detail}; {len(ratios)} rounds, {low:.3f} to {high:.3f}",
+        "unit": unit,
+        "target": "" if target is None else f"<= {target}",
+        "ok": target is None or value <= target,
+        "detail": f"{detail}; {spread}",
     }
 
 
-def eager_median_ns(model: torch.nn.Module, inputs: dict[str, Any], repetitions: int) -> float:
-    samples = []
+def skipped(name: str, reason: str) -> Result:
+    return {"name": name, "value": None, "unit": "ratio", "target": "", "ok": True, "detail": f"SKIPPED: {reason}"}
+
+
+def in_process(call: Callable[[], Any], inference: bool = False) -> Side:
+    def block(calls: int) -> float:
+        samples = []
+        with torch.inference_mode() if inference else torch.no_grad():
+            call()
+            for _ in range(calls):
+                start = time.perf_counter_ns()
+                output = call()
+                samples.append(time.perf_counter_ns() - start)
+                del output
+        return statistics.median(samples)
+
+    return block
+
+
+def traced(sample: models.Sample) -> Callable[[], Any] | None:
     with torch.no_grad():
-        for _ in range(repetitions):
-            start = time.perf_counter_ns()
-            output = model(**inputs)
-            samples.append(time.perf_counter_ns() - start)
-            del output
-    return statistics.median(samples)
+        try:
+            if sample.kwargs:
+                module = torch.jit.trace(sample.module, example_kwarg_inputs=sample.kwargs, strict=False)
+            else:
+                module = torch.jit.trace(sample.module, sample.args)
+            for _ in range(5):
+                module(*sample.args, **sample.kwargs)
+        except Exception as error:
+            print(f"torch.jit.trace: {error}", file=sys.stderr)
+            return None
+    return lambda: module(*sample.args, **sample.kwargs)
 
 
-def capture(model: torch.nn.Module, inputs: dict[str, Any], folder: str, name: str) -> BundleReader:
+def capture(sample: models.Sample, folder: str, name: str) -> BundleReader:
     with (
         torch.no_grad(),
-        ModuleTracer(model, store=folder, model_name=name, select=[""], dynamic_batch=False) as tracer,
+        ModuleTracer(sample.module, store=folder, model_name=name, select=[""], dynamic_batch=False) as tracer,
     ):
-        model(**inputs)
+        sample.call()
     assert tracer.bundle is not None
     return BundleReader(tracer.bundle)
 
 
-def compare(name: str, model: torch.nn.Module, inputs: dict[str, Any], target: float) -> list[dict[str, Any]]:
-    model.eval()
-    with tempfile.TemporaryDirectory() as folder:
-        bundle = capture(model, inputs, folder, name)
-        worker = WorkerProcess(THREADS)
+class LoadedModel:
+    """A model captured and loaded by a worker of its own."""
+
+    def __init__(self, name: str, sample: models.Sample) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        bundle = capture(sample, self._folder.name, name)
         version = bundle.version("")
-        handle = worker.call("load", bundle.load_params(version))["handle"]
-        call = bundle.call_params(version, handle, THREADS)
-        verdict = worker.call("validate", call)
-        eager = eager_median_ns(model, inputs, 10)
-        repetitions = max(5, int(ROUND_SECONDS * 1e9 / eager))
-        run = {"call": call, "warmup_runs": 5, "repetitions": repetitions, "budget_ms": 60_000}
-        engine_to_eager, timed_to_plain, sum_to_plain = [], [], []
-        plain_ns = 0.0
-        for _ in range(ROUNDS):
-            eager = eager_median_ns(model, inputs, repetitions)
-            plain_ns = worker.call("benchmark", run)["median_ns"]
-            engine_to_eager.append(plain_ns / eager)
-            profile = worker.call("profile", {**run, "repetitions": max(5, repetitions // 2)})
-            timed_to_plain.append(profile["timed_run_ns"] / profile["latency_ns"])
-            sum_to_plain.append(abs(profile["operator_sum_ns"] / profile["latency_ns"] - 1))
-        worker.close()
-    exact = "bits equal" if verdict["verdict"] == "pass" and verdict["exact"] else f"verdict {verdict['verdict']}"
-    detail = f"engine {plain_ns / 1e3:.0f} us, eager {eager / 1e3:.0f} us, {THREADS} thread, {exact}"
-    results = [result(f"engine/eager {name}", engine_to_eager, target, detail)]
+        self.worker = WorkerProcess(THREADS)
+        self.load_params = bundle.load_params(version)
+        self.loaded = self.worker.call("load", self.load_params)
+        self.call_params = bundle.call_params(version, self.loaded["handle"], THREADS)
+
+    def validate(self) -> str:
+        verdict = self.worker.call("validate", self.call_params)
+        return "bits equal" if verdict["verdict"] == "pass" and verdict["exact"] else f"verdict {verdict['verdict']}"
+
+    def _block(self, calls: int) -> dict[str, Any]:
+        return {"call": self.call_params, "warmup_runs": 3, "repetitions": calls, "budget_ms": 60_000}
+
+    def run(self, calls: int) -> float:
+        return float(self.worker.call("benchmark", self._block(calls))["median_ns"])
+
+    def profile(self, calls: int) -> dict[str, Any]:
+        return self.worker.call("profile", self._block(calls))
+
+    def page_faults(self, calls: int) -> float:
+        """Page faults of one call, when `calls` of them ran."""
+        few, before = 10, self.worker.page_faults()
+        self.run(few)
+        between = self.worker.page_faults()
+        self.run(few + calls)
+        return ((self.worker.page_faults() - between) - (between - before)) / calls
+
+    def close(self) -> None:
+        self.worker.close()
+        self._folder.cleanup()
+
+
+def in_turn(sides: dict[str, Side], calls: int) -> dict[str, list[float]]:
+    """Rounds of one block of each side, each round beginning with another side."""
+    names = list(sides)
+    times: dict[str, list[float]] = {name: [] for name in names}
+    for number in range(ROUNDS):
+        first = number % len(names)
+        for name in names[first:] + names[:first]:
+            times[name].append(sides[name](calls))
+    return times
+
+
+def ratios(times: dict[str, list[float]], numerator: str, denominator: str) -> list[float]:
+    return [a / b for a, b in zip(times[numerator], times[denominator], strict=True)]
+
+
+def compiled(sample: models.Sample, folder: str) -> Callable[[], Any] | str:
+    """The model as an AOTInductor package, or why there is none."""
+    if shutil.which("g++") is None and shutil.which("clang++") is None:
+        return "there is no C++ compiler"
+    try:
+        with torch.no_grad():
+            program = torch.export.export(sample.module, sample.args, sample.kwargs, strict=False)
+            package = torch._inductor.aoti_compile_and_package(program, package_path=f"{folder}/model.pt2")
+            runner = torch._inductor.aoti_load_package(package)
+            runner(*sample.args, **sample.kwargs)
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"
+    return lambda: runner(*sample.args, **sample.kwargs)
+
+
+def compare(name: str) -> list[Result]:
+    sample = models.make(name)
+    model = LoadedModel(name, sample)
+    exact = model.validate()
+    eager = in_process(sample.call)
+    calls = max(5, int(BLOCK_SECONDS * 1e9 / eager(10)))
+    sides: dict[str, Side] = {"engine": model.run, "eager": eager, "eager_inference": in_process(sample.call, True)}
+    trace = traced(sample)
+    if trace is not None:
+        sides["trace"] = in_process(trace)
+    times = in_turn(sides, calls)
+    middle = {side: statistics.median(values) / 1e3 for side, values in times.items()}
+    most_of_eager, most_of_trace = TARGETS[name]
+    of_inference = statistics.median(ratios(times, "engine", "eager_inference"))
+    detail = (
+        f"engine {middle['engine']:.0f} us, eager {middle['eager']:.0f} us (engine/eager in inference mode "
+        f"{of_inference:.2f}), {THREADS} thread, {exact}"
+    )
+    results = [result(f"engine/eager {name}", ratios(times, "engine", "eager"), most_of_eager, detail)]
     results[0]["ok"] = results[0]["ok"] and exact == "bits equal"
-    if name == "bert_base_layer":
-        results.append(result(f"timing pass/plain {name}", timed_to_plain, 1.05, "one profile each"))
-    results.append(result(f"operator sum off plain {name}", sum_to_plain, 0.1, "|sum of operators / plain run - 1|"))
+    if trace is not None:
+        detail = f"torch.jit.trace {middle['trace']:.0f} us"
+        results.append(result(f"engine/trace {name}", ratios(times, "engine", "trace"), most_of_trace, detail))
+    results += profiled(name, model, calls)
+    if name == "resnet_eval":
+        faults = [model.page_faults(calls) for _ in range(3)]
+        results.append(result(f"page faults a call {name}", faults, 2, "freed memory is kept", "faults"))
+    model.close()
     return results
 
 
-def cold_validation() -> dict[str, Any]:
+def profiled(name: str, model: LoadedModel, calls: int) -> list[Result]:
+    profiles = [model.profile(calls) for _ in range(ROUNDS // 2)]
+    sums = [abs(each["operator_sum_ns"] / each["latency_ns"] - 1) for each in profiles]
+    results = [result(f"operator sum off plain {name}", sums, 0.1, "|sum of operators / plain run - 1|")]
+    if name in TIMING_TARGETS:
+        timed = [each["timed_run_ns"] / each["latency_ns"] for each in profiles]
+        detail = f"one profile of {calls} plain and {calls} timed calls in turn each"
+        results.append(result(f"timing pass/plain {name}", timed, TIMING_TARGETS[name], detail))
+    return results
+
+
+def aotinductor() -> list[Result]:
+    wanted = list(TARGETS) if AOTINDUCTOR_MODELS == "all" else AOTINDUCTOR_MODELS.split(",")
+    results = []
+    for name in wanted:
+        if name not in TARGETS:
+            continue
+        sample = models.make(name)
+        with tempfile.TemporaryDirectory() as folder:
+            start = time.monotonic()
+            call = compiled(sample, folder)
+            seconds = time.monotonic() - start
+            if isinstance(call, str):
+                results.append(skipped(f"engine/AOTInductor {name}", call))
+                continue
+            model = LoadedModel(name, sample)
+            eager = in_process(sample.call)
+            calls = max(5, int(BLOCK_SECONDS * 1e9 / eager(10)))
+            times = in_turn({"engine": model.run, "aotinductor": in_process(call), "eager": eager}, calls)
+            of_eager = statistics.median(ratios(times, "aotinductor", "eager"))
+            detail = f"AOTInductor/eager {of_eager:.2f}, export and compilation {seconds:.0f} s"
+            results.append(result(f"engine/AOTInductor {name}", ratios(times, "engine", "aotinductor"), None, detail))
+            model.close()
+    return results
+
+
+def own_cost() -> Result:
+    """Of the executor, by operator, over the same operators called by hand from C++ in the same process."""
+    program = Path(os.environ["MODULELENS_BIN_DIR"]) / "tiny-operators"
+    model = LoadedModel("tiny_operators", models.make("tiny_operators"))
+    archive = model.load_params["program"]["file"]
+    answer = subprocess.run([program, archive, str(OPERATOR_ROUNDS)], check=True, stdout=subprocess.PIPE)
+    model.close()
+    measured = json.loads(answer.stdout)
+    count = measured["operators"]
+    costs = [(each["executor_ns"] - each["by_hand_ns"]) / count / 1e3 for each in measured["rounds"]]
+    by_hand = statistics.median(each["by_hand_ns"] for each in measured["rounds"]) / count / 1e3
+    detail = f"over at:: calls of {by_hand:.3f} us, {count} operators on 8 x 8 numbers, inference mode on both sides"
+    return result("executor's own cost an operator", costs, 0.12, detail, "us")
+
+
+def load_time() -> Result:
+    model = LoadedModel("deep_llama", models.make("deep_llama"))
+    exact = model.validate()
+    times = []
+    for _ in range(LOADS):
+        loaded = model.worker.call("load", model.load_params)
+        times.append(loaded["load_ns"] / 1e6)
+        model.worker.call("unload", {"handle": loaded["handle"]})
+    operators = model.loaded["operator_count"]
+    model.close()
+    found = result("load and plan deep_llama", times, 8.0, f"{operators} operators, {exact}", "ms")
+    found["ok"] = found["ok"] and exact == "bits equal"
+    return found
+
+
+def cold_validation() -> Result:
     """`modulelens validate` of one layer of MiniLM's size, from registry to verdict with a worker of its own, against
     starting Python and `import torch`."""
     config = transformers.BertConfig(
@@ -146,7 +295,7 @@ def cold_validation() -> dict[str, Any]:
     ratios = []
     cold = imported = 0.0
     with tempfile.TemporaryDirectory() as folder:
-        capture(layer, {"hidden_states": torch.randn(4, 32, 384)}, folder, "minilm_layer")
+        capture(models.Sample(layer, kwargs={"hidden_states": torch.randn(4, 32, 384)}), folder, "minilm_layer")
         registry = ["--registry", f"{folder}/registry", "--json"]
         subprocess.run([program, "import", folder, *registry], check=True, stdout=subprocess.DEVNULL)
         for _ in range(7):
@@ -159,17 +308,13 @@ def cold_validation() -> dict[str, Any]:
             assert json.loads(answer.stdout)["data"]["exact"], answer.stdout
             ratios.append(cold / imported)
     detail = f"registry to verdict {cold:.3f} s, import torch {imported:.3f} s"
-    return result("cold validation/import torch", ratios, 0.6, detail)
+    return result("cold validation/import torch", ratios, 0.5, detail)
 
 
 def main() -> None:
     torch.set_num_threads(THREADS)
-    torch.manual_seed(0)
-    results = []
-    for name, make, target in MODELS:
-        model, inputs = make()
-        results += compare(name, model, inputs, target)
-    results.append(cold_validation())
+    results = [each for name in TARGETS for each in compare(name)]
+    results += [own_cost(), load_time(), cold_validation(), *aotinductor()]
     print(json.dumps({"results": results}))
 
 

@@ -242,11 +242,11 @@ def _bert_base_layer() -> Sample:
 
 
 def _deep_llama() -> Sample:
-    """About 500 nodes."""
+    """500 nodes."""
     config = transformers.LlamaConfig(
-        vocab_size=100,
+        vocab_size=500,
         hidden_size=32,
-        num_hidden_layers=6,
+        num_hidden_layers=7,
         num_attention_heads=4,
         num_key_value_heads=2,
         intermediate_size=64,
