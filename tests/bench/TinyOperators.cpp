@@ -3,7 +3,7 @@
 //
 // tiny-operators PROGRAM.pt2 ROUNDS: the executor on the exported TinyOperators of tests/bench/models.py against the same
 // operators called by hand from C++, in turn in one thread and in the same modes. Prints {"operators", "rounds": [{"by_hand_ns",
-// "executor_ns"}]}, each the median of one block of runs.
+// "executor_ns"}]}, each the lower quartile of one block of runs.
 
 #include "backend/base/FileSystem.h"
 #include "backend/engine/Executor.h"
@@ -36,7 +36,7 @@ at::Tensor byHand(at::Tensor x, const at::Tensor& y) {
 }
 
 template <class Body>
-long medianNs(Body body) {
+long quartileNs(Body body) {
     std::vector<long> samples;
     samples.reserve(kRunsOfBlock);
     for (int i = 0; i < kRunsOfBlock; ++i) {
@@ -45,7 +45,7 @@ long medianNs(Body body) {
         samples.push_back(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
     }
     std::sort(samples.begin(), samples.end());
-    return samples[samples.size() / 2];
+    return samples[samples.size() / 4];
 }
 
 int fail(const base::Error& error) {
@@ -87,8 +87,8 @@ int main(int argc, char** argv) {
     std::printf("{\"operators\": %d, \"rounds\": [", plan.value()->operatorCount);
     const int rounds = std::atoi(argv[2]);
     for (int i = -1; i < rounds; ++i) {
-        const long byHandNs = medianNs([&] { (void)byHand(x, y); });
-        const long executorNs = medianNs([&] { (void)runExecutor(); });
+        const long byHandNs = quartileNs([&] { (void)byHand(x, y); });
+        const long executorNs = quartileNs([&] { (void)runExecutor(); });
         if (i >= 0) {
             std::printf("%s{\"by_hand_ns\": %ld, \"executor_ns\": %ld}", i == 0 ? "" : ", ", byHandNs, executorNs);
         }

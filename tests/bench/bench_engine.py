@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The program engine against eager PyTorch and its other runners: the same module, inputs and threads, all sides in turn.
 
-Every ratio is the median over rounds; in a round each side runs one short block after the other and gives the median of
-its calls, so that a busy machine meets all sides alike. Eager PyTorch and torch.jit.trace run under no_grad, as captured.
+Every ratio is the median over rounds; in a round each side runs one short block after the other and gives the lower
+quartile of its calls, so that other work on the machine counts little and meets all sides alike. Eager PyTorch and
+torch.jit.trace run under no_grad, as captured.
 MODULELENS_BENCH_AOTINDUCTOR names the models that are also compiled by AOTInductor ("all", "none", or a list with commas).
 """
 
@@ -27,11 +28,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 warnings.filterwarnings("ignore")
 
-import models  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
 from modulelens import ModuleTracer  # noqa: E402
 from worker_process import BundleReader, WorkerProcess  # noqa: E402
+
+import models  # noqa: E402
 
 THREADS = 1
 ROUNDS = 30
@@ -57,7 +59,11 @@ TARGETS: dict[str, tuple[float, float | None]] = {
 TIMING_TARGETS = {"bert_base_layer": 1.03, "llama_tiny": 1.06}
 
 Result = dict[str, Any]
-Side = Callable[[int], float]  # Runs a block of that many calls, answers the median in nanoseconds.
+Side = Callable[[int], float]  # Runs a block of that many calls, answers their lower quartile in nanoseconds.
+
+
+def quartile(samples: list[int]) -> float:
+    return float(sorted(samples)[len(samples) // 4])
 
 
 def result(name: str, values: list[float], target: float | None, detail: str, unit: str = "ratio") -> Result:
@@ -89,7 +95,7 @@ def in_process(call: Callable[[], Any], inference: bool = False) -> Side:
                 output = call()
                 samples.append(time.perf_counter_ns() - start)
                 del output
-        return statistics.median(samples)
+        return quartile(samples)
 
     return block
 
@@ -139,7 +145,7 @@ class LoadedModel:
         return {"call": self.call_params, "warmup_runs": 3, "repetitions": calls, "budget_ms": 60_000}
 
     def run(self, calls: int) -> float:
-        return float(self.worker.call("benchmark", self._block(calls))["median_ns"])
+        return quartile(self.worker.call("benchmark", self._block(calls))["samples_ns"])
 
     def profile(self, calls: int) -> dict[str, Any]:
         return self.worker.call("profile", self._block(calls))

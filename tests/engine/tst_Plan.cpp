@@ -106,6 +106,22 @@ private Q_SLOTS:
         QCOMPARE(result.item().toFloat(), -4.0F);
     }
 
+    void programThatTurnsAutogradOn_staysOutOfInferenceMode() {
+        const std::vector<graph::Node> relu{node("torch.ops.aten.relu.default", {{"self", graph::ValueArgument{0}}}, 1)};
+        const auto inner = std::make_shared<const graph::Graph>(program(relu, 2, 1)->graph);
+        for (const bool isOn : {false, true}) {
+            const auto source = program({node("torch.ops.higher_order.wrap_with_set_grad_enabled",
+                                              {{"", graph::BooleanArgument{isOn}},
+                                               {"", graph::GraphArgument{"inner", inner}},
+                                               {"", graph::ValueArgument{0}}},
+                                              1)},
+                                        2, 1);
+            const auto plan = makePlan(source, {});
+            QVERIFY(plan.hasValue());
+            QCOMPARE(plan.value()->isInferenceSafe, !isOn);
+        }
+    }
+
     void sameValueTwice_isNotMovedTooEarly() {
         const auto source = program(
             {node("torch.ops.aten.relu.default", {{"self", graph::ValueArgument{0}}}, 1),

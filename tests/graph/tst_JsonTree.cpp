@@ -48,7 +48,8 @@ json converted(const JsonNode& node) {
 }
 
 const char* const kDocument =
-    "{\"a\": [1, -2.5e3, true, false, null, {}, []], \"b\\n\\\"\": \"x\\\\y\\u00e9\\ud83d\\ude00\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\","
+    "{\"a\": [1, -2.5e3, true, false, null, {}, []], \"b\\n\\\"\": "
+    "\"x\\\\y\\u00e9\\ud83d\\ude00\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\","
     " \"c\": {\"d\": {\"e\": [[0]]}}, \"\": -0}";
 
 }  // namespace
