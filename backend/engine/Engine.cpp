@@ -11,9 +11,9 @@
 #include "backend/engine/Interruption.h"
 #include "backend/engine/Passes.h"
 #include "backend/engine/Profiler.h"
+#include "backend/engine/TensorMemory.h"
 
 #include <ATen/Parallel.h>
-#include <malloc.h>
 #include <torch/version.h>
 #include <unistd.h>
 #include <chrono>
@@ -31,13 +31,6 @@ base::Result<void> checkThreads(const std::optional<int>& threads) {
         return base::Error{base::ErrorCode::InvalidArgument, "the number of threads must be from 1 to 4096", ""};
     }
     return {};
-}
-
-// glibc gives large blocks back to the system when they are freed and faults them in again at the next run, which costs up
-// to a sixth of a run.
-void keepFreedMemory() {
-    ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
-    ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
 }  // namespace
@@ -122,7 +115,7 @@ base::Result<protocol::InitializeResult> Engine::initialize(const protocol::Init
         return checked.error();
     }
     return torchGuarded("starting the engine", [&]() -> base::Result<protocol::InitializeResult> {
-        keepFreedMemory();
+        installTensorMemory();
         if (!m_data->isInitialized) {
             installAutogradObserver();
         }
@@ -167,6 +160,7 @@ base::Result<void> Engine::unload(const protocol::UnloadParams& params) {
         return found.error();
     }
     m_data->programs.erase(params.handle);
+    releaseTensorMemory();
     return {};
 }
 
