@@ -145,7 +145,7 @@ class LoadedModel:
         return {"call": self.call_params, "warmup_runs": 3, "repetitions": calls, "budget_ms": 60_000}
 
     def run(self, calls: int) -> float:
-        return quartile(self.worker.call("benchmark", self._block(calls))["samples_ns"])
+        return quartile(self.worker.call("benchmark", self._block(calls))["sides"][0]["samples_ns"])
 
     def profile(self, calls: int) -> dict[str, Any]:
         return self.worker.call("profile", self._block(calls))
