@@ -183,9 +183,8 @@ private:
     Argument dictionary(const json& source, Use use) {
         auto entries = std::make_shared<std::vector<NamedArgument>>();
         entries->reserve(source.size());
-        forEachMember(source, "a dictionary", [&](const std::string& key, const json& content) {
-            entries->push_back({key, argument(content, use)});
-        });
+        forEachMember(source, "a dictionary",
+                      [&](const std::string& key, const json& content) { entries->push_back({key, argument(content, use)}); });
         return DictionaryArgument{std::move(entries)};
     }
 

@@ -65,9 +65,7 @@ private Q_SLOTS:
         }
     }
 
-    void nothing_hasNoMemory() {
-        QVERIFY(allocate(0).get() == nullptr);
-    }
+    void nothing_hasNoMemory() { QVERIFY(allocate(0).get() == nullptr); }
 
     void freedBlock_servesTheNextOfItsSize() {
         const void* first = allocate(5000).get();
