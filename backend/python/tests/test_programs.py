@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections import OrderedDict
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -155,6 +155,27 @@ def test_nestedInputsAndOutputs_areMapped(capture: Capture) -> None:
     assert sidecar["inputs"] == ["/args/0/x", "/args/0/pair/v/0", "/args/0/pair/v/1", "/args/1", "/kwargs/bias"]
     assert sidecar["outputs"] == ["/output/v/0/1", "/output/v/1/1/0/v/0", "/output/v/1/1/0/v/1", "/output/v/2/1"]
     assert replay(bundle)
+
+
+class Sorted(NamedTuple):
+    values: torch.Tensor
+    rest: list[torch.Tensor]
+
+
+def test_namedTuples_areExported(capture: Capture) -> None:
+    """Torch itself cannot save a program whose inputs or outputs have such classes."""
+
+    class Sorting(nn.Module):
+        def forward(self, given: Sorted) -> dict[str, Any]:
+            return {"own": Sorted(given.values + 1, [given.rest[0]]), "torch": given.values.sort(-1)}
+
+    given = Sorted(torch.randn(3, 4), [torch.randn(2)])
+    model = Sorting()
+    bundle = capture(model, step=lambda: model(given), programs=True)
+    with zipfile.ZipFile(bundle.program(bundle.call()["program"])) as archive:
+        sidecar = json.loads(archive.read("program/extra/modulelens.json"))
+    assert sidecar["inputs"] == ["/args/0/v/0", "/args/0/v/1/0"]
+    assert len(sidecar["outputs"]) == 4
 
 
 def test_keywordsInAnotherOrder_areMapped(capture: Capture) -> None:
