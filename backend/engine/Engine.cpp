@@ -9,6 +9,7 @@
 #include "backend/engine/Comparison.h"
 #include "backend/engine/Devices.h"
 #include "backend/engine/Interruption.h"
+#include "backend/engine/MachineState.h"
 #include "backend/engine/Passes.h"
 #include "backend/engine/Profiler.h"
 #include "backend/engine/TensorMemory.h"
@@ -132,6 +133,7 @@ base::Result<protocol::InitializeResult> Engine::initialize(const protocol::Init
         result.threads = m_data->defaultThreads;
         result.devices = listDevices();
         result.float32MatmulPrecision = float32MatmulPrecision();
+        result.host = hostName();
         return result;
     });
 }

@@ -155,12 +155,14 @@ std::optional<double> OtherLoad::busyCpus() const {
     return std::max((*busy - *m_busySeconds - own) / wall, 0.0);
 }
 
+std::string hostName() {
+    std::array<char, 256> host{};
+    return ::gethostname(host.data(), host.size() - 1) == 0 ? std::string(host.data()) : std::string();
+}
+
 protocol::MeasuringEnvironment measuringEnvironment(c10::Device device) {
     protocol::MeasuringEnvironment environment;
-    std::array<char, 256> host{};
-    if (::gethostname(host.data(), host.size() - 1) == 0) {
-        environment.host = host.data();
-    }
+    environment.host = hostName();
     environment.device = device.str();
     for (const protocol::DeviceInfo& info : listDevices()) {
         if (info.name == environment.device) {

@@ -7,6 +7,7 @@
 #include <c10/core/Device.h>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace modulelens::engine {
 
@@ -32,6 +33,9 @@ private:
 /// Everything about this process, machine and `device` that a measurement is stored with, as it is now; `otherCpus` and
 /// `clockHzAfter` are left to the end of the measurement. Reads /proc and /sys.
 [[nodiscard]] protocol::MeasuringEnvironment measuringEnvironment(c10::Device device);
+
+/// Name of this machine; empty when the system does not say.
+[[nodiscard]] std::string hostName();
 
 /// Clock of the processor now; absent when the system does not say.
 [[nodiscard]] std::optional<std::int64_t> processorClockHz();

@@ -235,7 +235,10 @@ private:
     }
 
     std::map<std::string, std::string> facts() {
-        std::map<std::string, std::string> facts = m_facts;
+        std::map<std::string, std::string> facts = m_params.facts;
+        for (const auto& [key, value] : m_facts) {
+            facts[key] = value;
+        }
         facts["device"] = m_binding.program().devices().to.str();
         facts["threads"] = std::to_string(at::get_num_threads());
         facts["torch"] = TORCH_VERSION;

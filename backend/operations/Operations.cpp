@@ -7,6 +7,8 @@
 #include "backend/graph/ProgramArchive.h"
 #include "backend/operations/Benchmarking.h"
 #include "backend/operations/Calibrating.h"
+#include "backend/operations/CalibrationStore.h"
+#include "backend/operations/DeviceLock.h"
 #include "backend/operations/ResultDocuments.h"
 #include "backend/operations/StaticProfile.h"
 #include "backend/operations/Sweep.h"
@@ -49,6 +51,18 @@ base::Result<protocol::CallParams> programCall(registry::Registry& registry, con
                            stillPossible};
     }
     return callParams(registry, input);
+}
+
+/// The measured peaks of the worker's machine, as facts of a profile; empty when they were not measured.
+std::map<std::string, std::string> peaksOf(workerclient::WorkerClient& client, const RunSettings& settings,
+                                           const workerclient::RequestContext& request) {
+    const base::Result<protocol::InitializeResult> worker = client.initialize(request);
+    if (!worker) {
+        return {};
+    }
+    const auto calibration =
+        findCalibration(calibrationFolder(), worker->host, settings.device, settings.threads.value_or(worker->threads));
+    return calibration ? peakFacts(*calibration) : std::map<std::string, std::string>();
 }
 
 void removeScratchFile(const std::string& file) {
@@ -217,9 +231,14 @@ base::Result<ProfileReport> Operations::profile(const std::string& addressOrId, 
         ProfileReport report;
         report.version = input->summary;
         report.device = settings.device;
+        const base::Result<DeviceLock> lock = DeviceLock::acquire(settings.device, context);
+        if (!lock) {
+            return lock.error();
+        }
         const auto job = [&](workerclient::WorkerClient& client, const WorkerJobs::Loaded& loaded,
                              const workerclient::RequestContext& request) -> base::Result<void> {
             params.call.handle = loaded.load.handle;
+            params.facts = peaksOf(client, settings, request);
             base::Result<protocol::ProfileResult> result = client.profile(params, request);
             if (!result) {
                 return result.error();

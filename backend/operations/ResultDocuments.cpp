@@ -158,6 +158,28 @@ ordered_json rebuildDocument(const RebuildReport& report) {
             {"outputs", std::move(outputs)}};
 }
 
+namespace {
+
+/// The machine's measured peaks, from the profile's facts; null when they were not measured.
+ordered_json peaksDocument(const ProfileReport& report) {
+    const std::string prefix = "peak_flops_per_second.";
+    ordered_json peaks;
+    if (report.profile == nullptr) {
+        return peaks;
+    }
+    for (const auto& [key, value] : report.profile->facts()) {
+        const long long number = std::strtoll(value.c_str(), nullptr, 10);
+        if (key == "peak_bytes_per_second") {
+            peaks["bytes_per_second"] = number;
+        } else if (key.starts_with(prefix)) {
+            peaks["flops_per_second"][key.substr(prefix.size())] = number;
+        }
+    }
+    return peaks;
+}
+
+} // namespace
+
 ordered_json profileDocument(const ProfileReport& report) {
     const protocol::ProfileResult& result = report.result;
     return {{"id", report.version.id},
@@ -177,6 +199,7 @@ ordered_json profileDocument(const ProfileReport& report) {
             {"operator_sum_ns", orNull(result.operatorSumNs)},
             {"timed_run_ns", orNull(result.timedRunNs)},
             {"samples_ns", result.samplesNs},
+            {"peaks", peaksDocument(report)},
             {"coverage", {{"counted", result.counted}, {"zero", result.zero}, {"unknown", result.unknown}}},
             {"result", textOrNull(report.resultId)}};
 }

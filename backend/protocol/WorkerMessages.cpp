@@ -33,6 +33,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<InitializeResul
     visit.required("devices", message.devices);
     visit.required("capabilities", message.capabilities);
     visit.optional("float32_matmul_precision", message.float32MatmulPrecision);
+    visit.optional("host", message.host);
 }
 
 template <class Visitor>
@@ -108,6 +109,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<ProfileParams> 
     visit.optional("repetitions", message.repetitions);
     visit.optional("budget_ms", message.budgetMs);
     visit.optional("name", message.name);
+    visit.optional("facts", message.facts);
 }
 
 template <class Visitor>

@@ -40,6 +40,7 @@ struct InitializeResult {
     std::vector<DeviceInfo> devices;
     std::vector<std::string> capabilities;   ///< Method names.
     std::string float32MatmulPrecision;      ///< "highest", "high", "medium", or empty when unknown.
+    std::string host;                        ///< Name of the worker's machine, or empty when unknown.
 };
 
 /// Data by place: packs, bundles and caches look alike.
@@ -125,6 +126,7 @@ struct ProfileParams {
     int repetitions = 20;                ///< Timed repetitions; also bounded by budgetMs.
     std::int64_t budgetMs = 3000;
     std::string name;                    ///< Class or module name for the root scope.
+    std::map<std::string, std::string> facts;   ///< To be kept in the profile, such as the peaks of the machine.
 };
 
 struct ProfileResult {

@@ -74,6 +74,11 @@ private slots:
         QVERIFY(std::filesystem::exists(data["file"].get<std::string>()));
         const json side = answered({"benchmark", "golden::linear", "--repetitions", "3", "--threads", "1"})["sides"][0];
         QVERIFY(side["floor_ns"].is_number_integer() && side["floor_reason"].is_null());
+        // A profile keeps them for its roofline, when they were measured with its thread count.
+        const json peaks = answered({"profile", "golden::linear", "--threads", "1"})["peaks"];
+        QVERIFY(peaks["bytes_per_second"] == data["peak_bytes_per_second"]);
+        QVERIFY(peaks["flops_per_second"]["float32"] == data["peaks"][0]["flops_per_second"]);
+        QVERIFY(answered({"profile", "golden::linear", "--threads", "2"})["peaks"].is_null());
     }
 
     void sweep_hasAPointForEachValue() {
