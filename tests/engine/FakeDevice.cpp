@@ -147,7 +147,6 @@ using Clock = std::chrono::steady_clock;
 
 class Guard : public c10::impl::DeviceGuardImplInterface {
 public:
-    static constexpr c10::DeviceType static_type = kType;
     c10::DeviceType type() const override { return kType; }
     c10::Device exchangeDevice(c10::Device) const override { return kDevice; }
     c10::Device getDevice() const override { return kDevice; }
@@ -209,7 +208,7 @@ const at::Tensor& resizeKeepingData(const at::Tensor& self, at::IntArrayRef size
         self.storage().set_nbytes(needed);
     }
     self.unsafeGetTensorImpl()->set_sizes_contiguous(sizes);
-    return self;
+    return self;  // NOLINT(bugprone-return-const-ref-from-parameter): the operator's own signature
 }
 
 /// Tensors of the host that lie on the memory of the device's, during one operator.
@@ -257,7 +256,9 @@ public:
                 return original;
             }
             if (result.storage().data() == original.storage().data() && original.storage().data() != nullptr) {
-                at::Tensor view = onDevice(original.storage(), result.dtype());
+                // With the keys of the original: a view of a usual tensor is one in inference mode, too.
+                at::Tensor view = at::detail::make_tensor<c10::TensorImpl>(
+                    c10::TensorImpl::VIEW, c10::Storage(original.storage()), original.key_set(), result.dtype());
                 view.unsafeGetTensorImpl()->set_sizes_and_strides(result.sizes(), result.strides(), result.storage_offset());
                 return view;
             }
@@ -375,7 +376,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("convolution_overrideable", torch::CppFunction::makeFromBoxedFunction<&convolve>());
 }
 
-[[maybe_unused]] const bool isRegistered = [] {
+[[maybe_unused]] const bool kIsRegistered = [] {
     at::RegisterPrivateUse1HooksInterface(new Hooks);
     c10::SetAllocator(kType, &allocator());
     return true;

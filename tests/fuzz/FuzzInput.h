@@ -8,6 +8,7 @@
 
 /// What libFuzzer calls with each input, and ReplayMain.cpp with each file of a corpus. Returns 0. A crash, a sanitizer's
 /// report, a leak, a time over the limit or memory over the limit is a finding.
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t sizeBytes);
 
 namespace modulelens::fuzz {

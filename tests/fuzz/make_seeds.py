@@ -92,8 +92,17 @@ def messages() -> None:
     put("rpc", "stream", stream)
 
 
+def texts() -> None:
+    put("json", "scalars", b'[null, true, false, 0, -1, 1.5, -2e10, 1E-3, "a"]')
+    put("json", "escapes", rb'{"a\"\\\/\b\f\n\r\t": "\u00e9\ud83d\ude00", "\u0000": "x"}')
+    put("json", "utf8", '{"é": "日本 😀"}'.encode())
+    put("json", "twice", b'{"a": 1, "a": [2, {"b": {}}], "c": []}')
+    put("json", "deep", b"[" * 100 + b"]" * 100)
+
+
 if __name__ == "__main__":
     programs()
     documents()
     tensors()
     messages()
+    texts()

@@ -56,7 +56,7 @@ def fuzz(target: str, seconds: int) -> bool:
         str(BUILD / "bin" / f"fuzz_{target}"),
         f"-max_total_time={seconds}",
         "-max_len=65536",
-        "-timeout=20",
+        "-timeout=60",
         "-rss_limit_mb=2048",
         "-malloc_limit_mb=256",
         "-print_final_stats=1",
