@@ -92,6 +92,11 @@ bool isSameConstant(const graph::Argument& frozen, const nlohmann::json& value) 
     return true;
 }
 
+bool canStandIn(const at::Tensor& tensor) {
+    return tensor.defined() && tensor.layout() == at::kStrided && !tensor.requires_grad() && !tensor.is_conj() &&
+           !tensor.is_neg() && !tensor.unsafeGetTensorImpl()->is_wrapped_number();
+}
+
 }  // namespace
 
 base::Result<std::unique_ptr<CallBinding>> CallBinding::bind(LoadedProgram& program, const nlohmann::json& call,
@@ -300,6 +305,29 @@ void CallBinding::putInPlace() {
     }
 }
 
+// Views of a tensor from outside inference mode keep book even inside. Where the program writes to none of its values,
+// tensors of the same memory, made inside, can stand for those that need no gradient.
+const std::vector<c10::IValue>& CallBinding::inferenceInputs() {
+    if (m_inferenceInputs.size() == m_inputs.size()) {
+        return m_inferenceInputs;
+    }
+    const std::vector<const Step*>& steps = m_program.plan().steps;
+    if (std::any_of(steps.begin(), steps.end(),
+                    [](const Step* step) { return step->operation && step->operation->schema().is_mutable(); })) {
+        return m_inputs;
+    }
+    m_inferenceInputs = m_inputs;
+    for (c10::IValue& input : m_inferenceInputs) {
+        if (input.isTensor() && canStandIn(input.toTensor())) {
+            const at::Tensor& tensor = input.toTensor();
+            at::Tensor standIn = at::empty({0}, tensor.options());
+            standIn.set_(tensor.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides());
+            input = standIn;
+        }
+    }
+    return m_inferenceInputs;
+}
+
 CallBinding::Outcome CallBinding::run(const std::atomic<bool>& stop, const RunOptions& options) {
     putInPlace();
     const bool isFirst = !m_hasRun;
@@ -318,12 +346,13 @@ CallBinding::Outcome CallBinding::run(const std::atomic<bool>& stop, const RunOp
         for (const CopiedInput& copied : m_copied) {
             m_inputs[copied.index] = at::GradMode::is_enabled() ? copied.source.clone() : copied.source;
         }
+        const std::vector<c10::IValue>& inputs = inference ? inferenceInputs() : m_inputs;
         if (options.beforeRun) {
             options.beforeRun();
         }
         const TransformScope transforms;
         const auto start = std::chrono::steady_clock::now();
-        outcome.outputs = m_executor.run(m_program.plan(), m_inputs, stop, options.observer);
+        outcome.outputs = m_executor.run(m_program.plan(), inputs, stop, options.observer);
         if (options.afterLaunch) {
             options.afterLaunch();
         }

@@ -67,6 +67,7 @@ private:
     void settle();
     void putInPlace();
     void writeBack(const std::vector<c10::IValue>& outputs);
+    [[nodiscard]] const std::vector<c10::IValue>& inferenceInputs();
 
     struct Replaced {
         Leaf* leaf = nullptr;
@@ -84,6 +85,7 @@ private:
     TensorStore m_store;
     Leaves m_inputLeaves;
     std::vector<c10::IValue> m_inputs;
+    std::vector<c10::IValue> m_inferenceInputs;  ///< The same for runs in inference mode; empty before the first.
     std::map<std::string, std::size_t> m_indexByPointer;
     std::vector<CopiedInput> m_copied;
     std::vector<Replaced> m_replaced;
