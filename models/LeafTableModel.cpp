@@ -111,6 +111,10 @@ QVariant LeafTableModel::data(const QModelIndex& index, int role) const {
                     return real(leaf->maxAbsDiff);
                 case RelativeColumn:
                     return real(leaf->maxRelDiff);
+                case UlpColumn:
+                    return leaf->statistics.maxUlp ? formatCount(*leaf->statistics.maxUlp) : notApplicable();
+                case CosineColumn:
+                    return real(leaf->statistics.cosine);
                 case MismatchedColumn:
                     return formatCount(leaf->mismatched);
                 default:
@@ -144,8 +148,8 @@ QVariant LeafTableModel::headerData(int section, Qt::Orientation orientation, in
     if (role == Qt::TextAlignmentRole) {
         return static_cast<int>((section >= AbsoluteColumn ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     }
-    static const QStringList titles = {tr("Output"),  tr("Shape"),   tr("Type"),   tr("Verdict"),
-                                       tr("Max abs"), tr("Max rel"), tr("Outside")};
+    static const QStringList titles = {tr("Output"),  tr("Shape"),   tr("Type"),   tr("Verdict"), tr("Max abs"),
+                                       tr("Max rel"), tr("Max ULP"), tr("Cosine"), tr("Outside")};
     return role == Qt::DisplayRole ? QVariant(titles.value(section)) : QVariant();
 }
 

@@ -26,6 +26,8 @@ public:
         VerdictColumn,
         AbsoluteColumn,
         RelativeColumn,
+        UlpColumn,
+        CosineColumn,
         MismatchedColumn,
         ColumnCount
     };

@@ -38,6 +38,54 @@ QString real(const std::optional<double>& value) {
     return value ? models::formatReal(*value) : models::notApplicable();
 }
 
+QString nonFiniteText(std::int64_t expected, std::int64_t got, std::int64_t mismatched) {
+    return ValidationPage::tr("%1 expected, %2 got, %3 in other places")
+        .arg(models::formatCount(expected), models::formatCount(got), models::formatCount(mismatched));
+}
+
+/// What stands beside the largest differences, where there is something to say.
+void appendStatistics(const protocol::LeafResult& leaf, KeyValueList::Group& group) {
+    const protocol::LeafStatistics& numbers = leaf.statistics;
+    if (!numbers.firstBadIndex.empty()) {
+        group.rows.append({ValidationPage::tr("First outside"), indexText(numbers.firstBadIndex), true, true});
+    }
+    if (numbers.normRelativeError) {
+        group.rows.append({ValidationPage::tr("Norm error"), real(numbers.normRelativeError), false, false});
+    }
+    if (numbers.nanExpected + numbers.nanGot > 0) {
+        group.rows.append({ValidationPage::tr("NaN"), nonFiniteText(numbers.nanExpected, numbers.nanGot, numbers.nanMismatched),
+                           numbers.nanMismatched > 0, false});
+    }
+    if (numbers.infiniteExpected + numbers.infiniteGot > 0) {
+        group.rows.append({ValidationPage::tr("Infinite"),
+                           nonFiniteText(numbers.infiniteExpected, numbers.infiniteGot, numbers.infiniteMismatched),
+                           numbers.infiniteMismatched > 0, false});
+    }
+    if (numbers.spread.value_or(0) > 0) {
+        group.rows.append({ValidationPage::tr("Spread"), real(numbers.spread), true, false});
+    }
+}
+
+QString oracleText(const protocol::LeafResult& leaf) {
+    const std::optional<protocol::OracleLeaf>& oracle = leaf.statistics.oracle;
+    if (!oracle) {
+        return models::notApplicable();
+    }
+    if (oracle->verdict.empty()) {
+        return QString::fromStdString(oracle->reason);
+    }
+    return ValidationPage::tr("error %1, captured %2").arg(real(oracle->errorOurs), real(oracle->errorCaptured));
+}
+
+QString repeatsText(const ValidationReport& report) {
+    if (!report.repeats) {
+        return models::notApplicable();
+    }
+    const QString runs = models::formatCount(report.repeats->runs) + ValidationPage::tr(" runs, ");
+    return runs +
+           (report.repeats->isNondeterministic ? ValidationPage::tr("not the same bits") : ValidationPage::tr("same bits"));
+}
+
 } // namespace
 
 ValidationPage::ValidationPage(const models::VersionInfo& version, QWidget* parent)
@@ -52,7 +100,7 @@ ValidationPage::ValidationPage(const models::VersionInfo& version, QWidget* pare
     setAttribute(Qt::WA_StyledBackground);
     m_table->setModel(&m_model);
     m_table->setSelectionMode(QAbstractItemView::SingleSelection);
-    m_table->setColumnWidths({0, 180, 90, 150, 96, 96, 88});
+    m_table->setColumnWidths({0, 160, 84, 140, 88, 88, 84, 84, 80});
     auto* sidePane = new QWidget(this);
     sidePane->setFixedWidth(kSideWidth);
     auto* sideLayout = new QVBoxLayout(sidePane);
@@ -142,6 +190,7 @@ void ValidationPage::showLeaf(int row) {
         worst.rows.append({tr("Max rel"), real(leaf->maxRelDiff), failed, false});
         worst.rows.append(
             {tr("Outside"), models::formatCount(leaf->mismatched) + tr(" elements"), failed && leaf->mismatched > 0, false});
+        appendStatistics(*leaf, worst);
         if (!leaf->reason.empty()) {
             worst.rows.append({tr("Reason"), QString::fromStdString(leaf->reason), failed, false});
         }
@@ -152,6 +201,8 @@ void ValidationPage::showLeaf(int row) {
                QStringLiteral("rtol ") + models::formatReal(leaf->relativeTolerance) + QStringLiteral(", atol ") +
                    models::formatReal(leaf->absoluteTolerance),
                false, false},
+              {tr("Float64"), oracleText(*leaf), leaf->statistics.oracle && leaf->statistics.oracle->verdict == "fail", false},
+              {tr("Repeated"), repeatsText(*m_report), m_report->repeats && m_report->repeats->isNondeterministic, false},
               {tr("Engine"), QString::fromStdString(m_report->engine), false, false},
               {tr("Threads"), QString::number(m_report->threads), false, false},
               {tr("Captured on"), m_version.device + QStringLiteral(", torch ") + m_version.torchVersion, false, false}}});

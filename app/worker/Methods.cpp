@@ -125,8 +125,8 @@ void addMethods(rpc::Dispatcher& dispatcher, engine::Engine& engine, Faults& fau
                 [](Engine& e, const protocol::LoadParams& p, const JobContext& job) { return e.load(p, job); });
     methods.add(method::kRun, protocol::parseCallParams,
                 [](Engine& e, const protocol::CallParams& p, const JobContext& job) { return e.run(p, job); });
-    methods.add(method::kValidate, protocol::parseCallParams,
-                [](Engine& e, const protocol::CallParams& p, const JobContext& job) { return e.validate(p, job); });
+    methods.add(method::kValidate, protocol::parseValidateParams,
+                [](Engine& e, const protocol::ValidateParams& p, const JobContext& job) { return e.validate(p, job); });
     methods.add(method::kBenchmark, protocol::parseBenchmarkParams,
                 [](Engine& e, const protocol::BenchmarkParams& p, const JobContext& job) { return e.benchmark(p, job); });
     methods.add(method::kCalibrate, protocol::parseCalibrateParams,

@@ -368,6 +368,14 @@ CallBinding::Outcome CallBinding::run(const std::atomic<bool>& stop, const RunOp
     return outcome;
 }
 
+const std::vector<c10::IValue>& CallBinding::pristineInputs() {
+    putInPlace();
+    for (const CopiedInput& copied : m_copied) {
+        m_inputs[copied.index] = copied.source;
+    }
+    return m_inputs;
+}
+
 void CallBinding::writeBack(const std::vector<c10::IValue>& outputs) {
     const at::NoGradGuard noGrad;
     const graph::Program& program = m_program.program();

@@ -55,6 +55,8 @@ public:
     }
     /// The tensor that the program read at `pointer` in the last run, undefined when there is none.
     [[nodiscard]] at::Tensor inputAt(const std::string& pointer) const;
+    /// Puts everything as the call began and returns the program's inputs, one for each of its signature. Throws Failure.
+    [[nodiscard]] const std::vector<c10::IValue>& pristineInputs();
 
 private:
     CallBinding(LoadedProgram& program) : m_program(program), m_store(&program.store()) {}

@@ -2,13 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "backend/engine/Comparison.h"
 
-#include <ATen/Functions.h>
-#include <ATen/TensorOperators.h>
-#include <ATen/core/grad_mode.h>
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -26,112 +21,28 @@ LeafResult notComparable(const std::string& pointer, const std::string& reason) 
     return leaf;
 }
 
-LeafResult failed(const std::string& pointer, const std::string& reason) {
+LeafResult failed(const std::string& pointer, const char* check, const std::string& reason) {
     LeafResult leaf;
     leaf.pointer = pointer;
     leaf.verdict = "fail";
+    leaf.statistics.failedCheck = check;
     leaf.reason = reason;
     return leaf;
 }
 
-std::string shapeText(const std::vector<std::int64_t>& shape) {
-    std::string text = "[";
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-        text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-    }
-    return text + "]";
-}
-
-std::string numberText(double value) {
-    char buffer[40];
-    const auto end = std::to_chars(buffer, buffer + sizeof buffer, value);
-    return {buffer, end.ptr};
-}
-
-std::string elementText(const at::Tensor& element) {
-    if (c10::isComplexType(element.scalar_type())) {
-        const auto value = element.to(at::kComplexDouble).item().toComplexDouble();
-        return numberText(value.real()) + (std::signbit(value.imag()) ? "" : "+") + numberText(value.imag()) + "j";
-    }
-    if (c10::isIntegralType(element.scalar_type(), false)) {
-        return std::to_string(element.to(at::kLong).item().toLong());
-    }
-    if (element.scalar_type() == at::kBool) {
-        return element.item().toBool() ? "true" : "false";
-    }
-    if (element.scalar_type() == at::kFloat) {
-        char buffer[40];
-        const auto end = std::to_chars(buffer, buffer + sizeof buffer, element.item().toFloat());
-        return {buffer, end.ptr};
-    }
-    return numberText(element.to(at::kDouble).item().toDouble());
-}
-
-bool hasSameBits(const at::Tensor& left, const at::Tensor& right) {
-    return left.nbytes() == 0 || std::memcmp(left.const_data_ptr(), right.const_data_ptr(), left.nbytes()) == 0;
-}
-
-at::Tensor asWide(const at::Tensor& tensor) {
-    return tensor.to(c10::isComplexType(tensor.scalar_type()) ? at::kComplexDouble : at::kDouble);
-}
-
-bool isInexact(c10::ScalarType type) {
-    return c10::isFloatingType(type) || c10::isComplexType(type);
-}
-
-bool hasArithmetic(c10::ScalarType type) {
-    return !c10::isQIntType(type) && type != at::kBits8 && type != at::kBits16 && type != at::kFloat8_e8m0fnu;
-}
-
-// Fills the numbers of a leaf whose bits differ. Both tensors are dense, on the CPU, of one shape and type.
-void compareValues(const at::Tensor& expected, const at::Tensor& got, LeafResult& leaf) {
-    const at::Tensor wide = asWide(expected);
-    const at::Tensor wideGot = asWide(got);
-    at::Tensor difference = (wide - wideGot).abs();
-    at::Tensor isEqual = expected.eq(got);
-    if (isInexact(expected.scalar_type())) {
-        isEqual = wide.eq(wideGot).logical_or(wide.isnan().logical_and(wideGot.isnan()));
-    }
-    difference = difference.masked_fill(isEqual, 0.0);
-    const at::Tensor allowed = wide.abs() * leaf.relativeTolerance + leaf.absoluteTolerance;
-    // Written so that a NaN or an infinity on one side alone is a mismatch. Integers may differ by less than a double shows.
-    const at::Tensor isMismatch =
-        isInexact(expected.scalar_type())
-            ? isEqual.logical_or(difference.le(allowed).logical_and(wide.abs().isfinite())).logical_not()
-            : isEqual.logical_not();
-    leaf.mismatched = isMismatch.sum().item().toLong();
-    const at::Tensor ordered = difference.nan_to_num(std::numeric_limits<double>::infinity());
-    const double largest = ordered.max().item().toDouble();
-    if (std::isfinite(largest)) {
-        leaf.maxAbsDiff = largest;
-    }
-    const at::Tensor relative = (difference / wide.abs()).masked_fill(wide.abs().eq(0), 0.0);
-    const double largestRelative = relative.nan_to_num(std::numeric_limits<double>::infinity()).max().item().toDouble();
-    if (std::isfinite(largestRelative)) {
-        leaf.maxRelDiff = largestRelative;
-    }
-    const at::Tensor excess = leaf.mismatched > 0 ? ordered.masked_fill(isMismatch.logical_not(), -1.0) : ordered;
-    std::int64_t flat = excess.flatten().argmax().item().toLong();
-    leaf.expected = elementText(expected.flatten()[flat]);
-    leaf.got = elementText(got.flatten()[flat]);
-    leaf.worstIndex.resize(leaf.shape.size());
-    for (std::size_t i = leaf.shape.size(); i-- > 0;) {
-        leaf.worstIndex[i] = flat % leaf.shape[i];
-        flat /= leaf.shape[i];
-    }
-    leaf.verdict = leaf.mismatched > 0 ? "fail" : "close";
-    if (leaf.mismatched > 0) {
-        leaf.reason = std::to_string(leaf.mismatched) + " of " + std::to_string(leaf.elements) + " elements differ";
-    }
-}
-
-bool isOnlyNanBits(const at::Tensor& expected, const at::Tensor& got) {
-    const at::Tensor isNan = expected.isnan();
-    return isNan.equal(got.isnan()) && hasSameBits(expected.masked_fill(isNan, 0), got.masked_fill(isNan, 0));
-}
-
 std::string escaped(const std::string& name) {
     return (nlohmann::json::json_pointer() / name).to_string();
+}
+
+/// Calls `visit(pointer, value)` for each user output that has a place in the call.
+template <class Visit>
+void forEachOutput(const graph::Program& program, const std::vector<c10::IValue>& outputs, Visit&& visit) {
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < program.outputs.size() && i < outputs.size(); ++i) {
+        if (program.outputs[i].kind == graph::OutputKind::UserOutput && next < program.outputPointers.size()) {
+            visit(program.outputPointers[next++], outputs[i]);
+        }
+    }
 }
 
 class Comparer {
@@ -152,7 +63,7 @@ public:
                 add(notComparable("/state_after" + escaped(name), "the program does not hold this tensor"));
             }
         }
-        summarize();
+        summarizeLeaves(m_result);
         return std::move(m_result);
     }
 
@@ -161,7 +72,7 @@ private:
 
     void compareReference(const at::Tensor& got, const capture::TensorReference& reference, const std::string& pointer) {
         if (!got.defined()) {
-            add(failed(pointer, "the program gives no tensor where the capture has one"));
+            add(failed(pointer, "structure", "the program gives no tensor where the capture has one"));
             return;
         }
         const base::Result<StoredData> data = m_binding.store().find(reference);
@@ -171,11 +82,38 @@ private:
         }
         const at::Tensor expected = viewOfStored(reference, data.value().pristine).expand(reference.shape);
         LeafResult leaf = compareTensors(expected, got, pointer);
-        if (leaf.verdict != "fail" && !hasSameLayout(got, reference)) {
-            m_result.warnings.push_back("the strides at " + pointer + " are " + shapeText(got.strides().vec()) +
-                                        " here and were " + shapeText(reference.stride) + " in the capture");
+        if (leaf.statistics.failedCheck != "structure") {
+            comparePlace(got, reference, leaf);
         }
         add(std::move(leaf));
+    }
+
+    // Device and strides of a tensor whose type and shape are right.
+    void comparePlace(const at::Tensor& got, const capture::TensorReference& reference, LeafResult& leaf) {
+        const DeviceMap& devices = m_binding.program().devices();
+        const auto fail = [&](const std::string& reason) {
+            leaf.verdict = "fail";
+            leaf.statistics.failedCheck = "structure";
+            leaf.reason = reason;
+        };
+        const c10::Device expected = devices(c10::Device(reference.device).type());
+        if (got.device().type() != expected.type()) {
+            fail("expected it on " + c10::DeviceTypeName(expected.type(), true) + ", got it on " +
+                 c10::DeviceTypeName(got.device().type(), true));
+            return;
+        }
+        if (hasSameLayout(got, reference)) {
+            return;
+        }
+        const std::string strides = shapeText(got.strides().vec());
+        const std::string captured = shapeText(reference.stride);
+        if (c10::Device(reference.device).type() == got.device().type()) {
+            fail("expected strides " + captured + ", got " + strides);
+        } else {
+            // Kernels of another device may choose another order.
+            m_result.warnings.push_back("the strides at " + leaf.pointer + " are " + strides + " here and were " + captured +
+                                        " in the capture");
+        }
     }
 
     static bool hasSameLayout(const at::Tensor& got, const capture::TensorReference& reference) {
@@ -194,20 +132,15 @@ private:
             tensors.emplace(located.pointer, located.tensor);
         }
         std::set<std::string> seen;
-        std::size_t next = 0;
-        for (std::size_t i = 0; i < program.outputs.size() && i < m_outputs.size(); ++i) {
-            if (program.outputs[i].kind != graph::OutputKind::UserOutput || next >= program.outputPointers.size()) {
-                continue;
-            }
-            const std::string& pointer = program.outputPointers[next++];
+        forEachOutput(program, m_outputs, [&](const std::string& pointer, const c10::IValue& value) {
             seen.insert(pointer);
             const auto tensor = tensors.find(pointer);
             if (tensor != tensors.end()) {
-                compareReference(m_outputs[i].isTensor() ? m_outputs[i].toTensor() : at::Tensor(), tensor->second, pointer);
+                compareReference(value.isTensor() ? value.toTensor() : at::Tensor(), tensor->second, pointer);
             } else {
-                comparePlain(m_outputs[i], pointer);
+                comparePlain(value, pointer);
             }
-        }
+        });
         for (const auto& [pointer, reference] : tensors) {
             if (seen.count(pointer) == 0) {
                 add(notComparable(pointer, "the program does not compute this output"));
@@ -245,13 +178,18 @@ private:
             isEqual = expected.is_string() && expected.get<std::string>() == got.toStringRef();
         } else {
             const std::string kind = expected.is_object() ? expected.value("$t", std::string()) : std::string();
-            add(notComparable(pointer, kind == "gap" ? expected.value("reason", std::string("it was not captured"))
-                                                     : "the capture holds no plain tensor or number here"));
+            if (got.isTensor() && (expected.is_primitive() || expected.is_array())) {
+                add(failed(pointer, "structure", "the program gives a tensor where the capture has " + expected.dump()));
+            } else {
+                add(notComparable(pointer, kind == "gap" ? expected.value("reason", std::string("it was not captured"))
+                                                         : "the capture holds no plain tensor or number here"));
+            }
             return;
         }
         leaf.verdict = isEqual ? "exact" : "fail";
         leaf.mismatched = isEqual ? 0 : 1;
         leaf.reason = isEqual ? "" : "the values differ";
+        leaf.statistics.failedCheck = isEqual ? "" : "values";
         add(std::move(leaf));
     }
 
@@ -259,12 +197,12 @@ private:
     void checkUndeclaredWrites() {
         for (const Leaf& leaf : m_binding.inputLeaves().all()) {
             if (leaf.isMutated && m_binding.call().mutated.count(leaf.name) == 0 && !isAliasOfMutated(leaf)) {
-                add(failed(leaf.name, "the program wrote to this input and the captured call did not"));
+                add(failed(leaf.name, "write", "the program wrote to this input and the captured call did not"));
             }
         }
         for (const Leaf& leaf : m_binding.program().state().all()) {
             if (leaf.isMutated && !isChangedInCapture(leaf)) {
-                add(failed("/state_after" + escaped(leaf.name),
+                add(failed("/state_after" + escaped(leaf.name), "write",
                            "the program wrote to this tensor and the captured call did not"));
             }
         }
@@ -290,34 +228,6 @@ private:
         return false;
     }
 
-    void summarize() {
-        const auto count = [&](const char* verdict) {
-            return std::count_if(m_result.leaves.begin(), m_result.leaves.end(),
-                                 [&](const LeafResult& leaf) { return leaf.verdict == verdict; });
-        };
-        const auto gaps = count("not_comparable");
-        m_result.exact = !m_result.leaves.empty() && count("exact") == static_cast<std::ptrdiff_t>(m_result.leaves.size());
-        for (const LeafResult& leaf : m_result.leaves) {
-            if (leaf.maxAbsDiff) {
-                m_result.maxAbsDiff = std::max(m_result.maxAbsDiff.value_or(0), *leaf.maxAbsDiff);
-            }
-        }
-        if (count("fail") > 0) {
-            m_result.verdict = "fail";
-        } else if (m_result.leaves.empty()) {
-            m_result.verdict = "not_comparable";
-            m_result.reason = "the call has no output that could be compared";
-        } else if (gaps > 0) {
-            m_result.verdict = "not_comparable";
-            const auto first = std::find_if(m_result.leaves.begin(), m_result.leaves.end(),
-                                            [](const LeafResult& leaf) { return leaf.verdict == "not_comparable"; });
-            m_result.reason = std::to_string(gaps) + " of " + std::to_string(m_result.leaves.size()) +
-                              " values cannot be compared; the first, at " + first->pointer + ": " + first->reason;
-        } else {
-            m_result.verdict = "pass";
-        }
-    }
-
     CallBinding& m_binding;
     const std::vector<c10::IValue>& m_outputs;
     protocol::ValidateResult m_result;
@@ -325,63 +235,70 @@ private:
 
 }  // namespace
 
-Tolerance toleranceOf(c10::ScalarType type) {
-    switch (type) {
-        case at::kHalf:
-        case at::kComplexHalf:
-            return {1e-3, 1e-5};
-        case at::kBFloat16:
-            return {1.6e-2, 1e-5};
-        case at::kFloat:
-        case at::kComplexFloat:
-            return {1.3e-6, 1e-5};
-        case at::kDouble:
-        case at::kComplexDouble:
-            return {1e-7, 1e-7};
-        default:
-            return {0, 0};
+void summarizeLeaves(protocol::ValidateResult& result) {
+    const auto count = [&](const char* verdict) {
+        return std::count_if(result.leaves.begin(), result.leaves.end(),
+                             [&](const LeafResult& leaf) { return leaf.verdict == verdict; });
+    };
+    const auto gaps = count("not_comparable");
+    result.exact = !result.leaves.empty() && count("exact") == static_cast<std::ptrdiff_t>(result.leaves.size());
+    result.maxAbsDiff.reset();
+    result.reason.clear();
+    for (const LeafResult& leaf : result.leaves) {
+        if (leaf.maxAbsDiff) {
+            result.maxAbsDiff = std::max(result.maxAbsDiff.value_or(0), *leaf.maxAbsDiff);
+        }
     }
-}
-
-LeafResult compareTensors(const at::Tensor& expectedTensor, const at::Tensor& gotTensor, const std::string& pointer) {
-    const at::NoGradGuard noGrad;
-    LeafResult leaf;
-    leaf.pointer = pointer;
-    leaf.dtype = base::scalarTypeName(captureType(expectedTensor.scalar_type()));
-    leaf.shape = expectedTensor.sizes().vec();
-    leaf.elements = expectedTensor.numel();
-    const Tolerance tolerance = toleranceOf(expectedTensor.scalar_type());
-    leaf.relativeTolerance = tolerance.relative;
-    leaf.absoluteTolerance = tolerance.absolute;
-    if (gotTensor.scalar_type() != expectedTensor.scalar_type() || gotTensor.sizes() != expectedTensor.sizes()) {
-        leaf.verdict = "fail";
-        leaf.mismatched = leaf.elements;
-        leaf.reason = "expected " + leaf.dtype + shapeText(leaf.shape) + ", got " +
-                      std::string(base::scalarTypeName(captureType(gotTensor.scalar_type()))) +
-                      shapeText(gotTensor.sizes().vec());
-        return leaf;
-    }
-    const at::Tensor expected = expectedTensor.detach().to(at::kCPU).resolve_conj().resolve_neg().contiguous();
-    const at::Tensor got = gotTensor.detach().to(at::kCPU).resolve_conj().resolve_neg().contiguous();
-    const bool canCompute = hasArithmetic(expected.scalar_type());
-    if (hasSameBits(expected, got) || (canCompute && isInexact(expected.scalar_type()) && isOnlyNanBits(expected, got))) {
-        leaf.verdict = "exact";
-        leaf.maxAbsDiff = 0;
-        leaf.maxRelDiff = 0;
-        return leaf;
-    }
-    if (canCompute) {
-        compareValues(expected, got, leaf);
+    if (count("fail") > 0) {
+        result.verdict = "fail";
+    } else if (result.leaves.empty()) {
+        result.verdict = "not_comparable";
+        result.reason = "the call has no output that could be compared";
+    } else if (gaps > 0) {
+        result.verdict = "not_comparable";
+        const auto first = std::find_if(result.leaves.begin(), result.leaves.end(),
+                                        [](const LeafResult& leaf) { return leaf.verdict == "not_comparable"; });
+        result.reason = std::to_string(gaps) + " of " + std::to_string(result.leaves.size()) +
+                        " values cannot be compared; the first, at " + first->pointer + ": " + first->reason;
     } else {
-        leaf.verdict = "fail";
-        leaf.mismatched = leaf.elements;
-        leaf.reason = "the bits differ";
+        result.verdict = "pass";
     }
-    return leaf;
 }
 
 protocol::ValidateResult compareWithCapture(CallBinding& binding, const std::vector<c10::IValue>& outputs) {
     return Comparer(binding, outputs).compare();
+}
+
+std::vector<ComparedTensor> comparedTensors(CallBinding& binding, const std::vector<c10::IValue>& outputs) {
+    std::vector<ComparedTensor> tensors;
+    const auto add = [&](const std::string& pointer, const at::Tensor& tensor) {
+        if (tensor.defined()) {
+            tensors.push_back({pointer, tensor});
+        }
+    };
+    forEachOutput(binding.program().program(), outputs, [&](const std::string& pointer, const c10::IValue& value) {
+        add(pointer, value.isTensor() ? value.toTensor() : at::Tensor());
+    });
+    for (const auto& [pointer, reference] : binding.call().mutated) {
+        add(pointer, binding.inputAt(pointer));
+    }
+    for (const auto& [name, reference] : binding.call().stateAfter) {
+        if (const Leaf* leaf = binding.program().state().find(name)) {
+            add("/state_after" + escaped(name), leaf->tensor);
+        }
+    }
+    return tensors;
+}
+
+std::optional<at::Tensor> capturedOutput(const CallBinding& binding, const capture::CallDocument& call,
+                                         const std::string& pointer) {
+    const auto found = std::find_if(call.outputs.begin(), call.outputs.end(),
+                                    [&](const capture::LocatedTensor& located) { return located.pointer == pointer; });
+    if (found == call.outputs.end()) {
+        return std::nullopt;
+    }
+    const base::Result<StoredData> data = binding.store().find(found->tensor);
+    return data ? std::optional(viewOfStored(found->tensor, data.value().pristine).expand(found->tensor.shape)) : std::nullopt;
 }
 
 }  // namespace modulelens::engine

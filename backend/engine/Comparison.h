@@ -4,24 +4,31 @@
 
 #include "backend/capture/TensorReference.h"
 #include "backend/engine/CallBinding.h"
+#include "backend/engine/TensorComparison.h"
 #include "backend/protocol/WorkerMessages.h"
+
+#include <string>
+#include <vector>
 
 namespace modulelens::engine {
 
-/// The tolerances of torch.testing.assert_close for an element type; 0 and 0 for integers, bool and 8 bit floats.
-struct Tolerance {
-    double relative = 0;
-    double absolute = 0;
-};
-[[nodiscard]] Tolerance toleranceOf(c10::ScalarType type);
-
-/// Compares `got` with `expected`: "exact" when every element has the same bits (any NaN equals any NaN), "close" within the
-/// tolerances, else "fail". Shapes and element types must be the same. Throws c10::Error only when memory runs out.
-[[nodiscard]] protocol::LeafResult compareTensors(const at::Tensor& expected, const at::Tensor& got,
-                                                  const std::string& pointer);
-
 /// Compares everything that the last run of `binding` gave or wrote to with the capture: outputs, inputs, parameters and
-/// buffers. Throws Failure.
+/// buffers. Structure first: type, element type, shape, device, strides. Throws Failure.
 [[nodiscard]] protocol::ValidateResult compareWithCapture(CallBinding& binding, const std::vector<c10::IValue>& outputs);
+
+/// Derives verdict, exactness, largest difference and reason of `result` from its leaves.
+void summarizeLeaves(protocol::ValidateResult& result);
+
+/// A tensor that a comparison looks at, and where it stands in the call.
+struct ComparedTensor {
+    std::string pointer;
+    at::Tensor tensor;
+};
+/// What the last run gave and wrote to, of all that the capture has: outputs, inputs, parameters and buffers. They share memory
+/// with the run's own tensors.
+[[nodiscard]] std::vector<ComparedTensor> comparedTensors(CallBinding& binding, const std::vector<c10::IValue>& outputs);
+/// The captured value of an output; nothing when it was not captured.
+[[nodiscard]] std::optional<at::Tensor> capturedOutput(const CallBinding& binding, const capture::CallDocument& call,
+                                                       const std::string& pointer);
 
 }  // namespace modulelens::engine

@@ -13,7 +13,9 @@ namespace {
 class CostObserver : public StepObserver {
 public:
     explicit CostObserver(StepCosts& costs)
-        : m_costs(costs), m_counter([this](std::string_view, const graph::OperatorCost& cost) { m_last = cost; }) {}
+        : m_costs(costs),
+          m_counter([this](std::string_view, const graph::OperatorCost& cost) { m_last = cost; },
+                    [&costs](std::string_view name, const graph::OperatorCost& cost) { costs.innermost.add(name, cost); }) {}
 
     void onBegin(const Step&) override { m_last.reset(); }
 

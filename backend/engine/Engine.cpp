@@ -6,13 +6,13 @@
 #include "backend/engine/Benchmark.h"
 #include "backend/engine/Calibration.h"
 #include "backend/engine/CallBinding.h"
-#include "backend/engine/Comparison.h"
 #include "backend/engine/Devices.h"
 #include "backend/engine/Interruption.h"
 #include "backend/engine/MachineState.h"
 #include "backend/engine/Passes.h"
 #include "backend/engine/Profiler.h"
 #include "backend/engine/TensorMemory.h"
+#include "backend/engine/Validation.h"
 
 #include <ATen/Parallel.h>
 #include <torch/version.h>
@@ -26,6 +26,7 @@ namespace modulelens::engine {
 namespace {
 
 constexpr int kMostThreads = 4096;
+constexpr int kMostRepeats = 1000;
 
 base::Result<void> checkThreads(const std::optional<int>& threads) {
     if (threads && (*threads < 1 || *threads > kMostThreads)) {
@@ -206,23 +207,19 @@ base::Result<protocol::RunResult> Engine::run(const protocol::CallParams& params
         });
 }
 
-base::Result<protocol::ValidateResult> Engine::validate(const protocol::CallParams& params, const JobContext& job) {
+base::Result<protocol::ValidateResult> Engine::validate(const protocol::ValidateParams& params, const JobContext& job) {
+    if (params.repeats && (*params.repeats < 1 || *params.repeats > kMostRepeats)) {
+        return base::Error{base::ErrorCode::InvalidArgument, "the number of repeats must be from 1 to 1000", ""};
+    }
     return m_data->withCall<protocol::ValidateResult>(
-        params, job, [&](CallBinding& binding, const std::atomic<bool>& stop) -> base::Result<protocol::ValidateResult> {
+        params.call, job, [&](CallBinding& binding, const std::atomic<bool>& stop) -> base::Result<protocol::ValidateResult> {
             protocol::ValidateResult result;
             if (!binding.call().exceptionType.empty()) {
                 result.verdict = "not_comparable";
                 result.reason =
                     "the captured call raised " + binding.call().exceptionType + ": " + binding.call().exceptionMessage;
             } else {
-                if (job.progress) {
-                    job.progress("run", 0, 0);
-                }
-                const CallBinding::Outcome outcome = binding.run(stop, {});
-                if (job.progress) {
-                    job.progress("compare", 0, 0);
-                }
-                result = compareWithCapture(binding, outcome.outputs);
+                result = validateCall(binding, params, stop, job);
             }
             result.threads = at::get_num_threads();
             for (const std::string& warning : binding.inputLeaves().warnings()) {

@@ -18,6 +18,7 @@ struct LoadResult;
 struct UnloadParams;
 struct CallParams;
 struct RunResult;
+struct ValidateParams;
 struct ValidateResult;
 struct ProfileParams;
 struct ProfileResult;
@@ -54,7 +55,8 @@ public:
     /// NotFound: no such handle.
     [[nodiscard]] base::Result<void> unload(const protocol::UnloadParams& params);
     [[nodiscard]] base::Result<protocol::RunResult> run(const protocol::CallParams& params, const JobContext& job);
-    [[nodiscard]] base::Result<protocol::ValidateResult> validate(const protocol::CallParams& params, const JobContext& job);
+    [[nodiscard]] base::Result<protocol::ValidateResult> validate(const protocol::ValidateParams& params,
+                                                                  const JobContext& job);
     /// Of two sides that name one handle, both must name the same call.
     [[nodiscard]] base::Result<protocol::BenchmarkResult> benchmark(const protocol::BenchmarkParams& params,
                                                                     const JobContext& job);

@@ -5,9 +5,11 @@
 #include "backend/engine/TorchTypes.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/record_function.h>
 #include <atomic>
 #include <mutex>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -109,12 +111,25 @@ struct Children {
     }
 };
 
-graph::OperatorCost resolve(const graph::OperatorCost& own, const Children& children) {
+/// Whether the operator does nothing but call others. A kernel of its own may call `empty` and then compute, which nobody sees.
+bool isComposite(const at::RecordFunction& function) {
+    const std::optional<c10::OperatorName> name = function.operator_name();
+    const auto handle = name ? c10::Dispatcher::singleton().findSchema(*name) : std::nullopt;
+    if (!handle || handle->hasKernelForDispatchKey(c10::DispatchKey::CPU)) {
+        return false;
+    }
+    return handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ||
+           handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) ||
+           handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional);
+}
+
+graph::OperatorCost resolve(const at::RecordFunction& function, const graph::OperatorCost& own, const Children& children) {
     graph::OperatorCost cost = own;
     if (own.coverage == graph::Coverage::Counted || children.count == 0) {
         return cost;
     }
-    if (own.coverage == graph::Coverage::Unknown && children.isAllKnown) {
+    // A kernel that wraps a product counts as the product.
+    if (own.coverage == graph::Coverage::Unknown && children.isAllKnown && (children.sum.flops > 0 || isComposite(function))) {
         cost.coverage = graph::Coverage::ZeroByDefinition;
         cost.otherFlops = children.sum.otherFlops;
     }
@@ -145,9 +160,13 @@ std::vector<Children>& openCalls() {
 struct OperatorCounter::State {
     inline static std::atomic<State*> s_current = nullptr;
 
-    explicit State(Sink function) : sink(std::move(function)) {}
+    State(Sink outer, Sink inner) : sink(std::move(outer)), innermost(std::move(inner)) {}
 
     static std::unique_ptr<at::ObserverContext> onStart(const at::RecordFunction& function) {
+        // The autograd engine's own frames around the operators of a gradient are no operators.
+        if (std::string_view(function.name()).starts_with("autograd::")) {
+            return nullptr;
+        }
         auto context = std::make_unique<CallContext>();
         context->inputs = costArguments(function.inputs());
         openCalls().emplace_back();
@@ -162,22 +181,33 @@ struct OperatorCounter::State {
         const Children children = open.back();
         open.pop_back();
         const graph::OperatorCost cost =
-            resolve(graph::operatorCost({function.name(), std::move(static_cast<CallContext*>(context)->inputs),
+            resolve(function,
+                    graph::operatorCost({function.name(), std::move(static_cast<CallContext*>(context)->inputs),
                                          costArguments(function.outputs())}),
                     children);
         if (!open.empty()) {
             open.back().add(cost);
-        } else if (State* current = s_current.load()) {
-            const std::scoped_lock lock(current->mutex);
+        }
+        State* current = s_current.load();
+        if (current == nullptr) {
+            return;
+        }
+        const std::scoped_lock lock(current->mutex);
+        if (current->innermost && cost.flops > 0 && children.sum.flops == 0) {
+            current->innermost(function.name(), cost);
+        }
+        if (open.empty()) {
             current->sink(function.name(), cost);
         }
     }
 
     Sink sink;
+    Sink innermost;
     std::mutex mutex;
 };
 
-OperatorCounter::OperatorCounter(Sink sink) : m_state(std::make_unique<State>(std::move(sink))) {
+OperatorCounter::OperatorCounter(Sink sink, Sink innermost)
+    : m_state(std::make_unique<State>(std::move(sink), std::move(innermost))) {
     openCalls().clear();
     State::s_current = m_state.get();
     m_handle = at::addThreadLocalCallback(at::RecordFunctionCallback(&State::onStart, &State::onStop)

@@ -19,7 +19,9 @@ public:
     /// An outermost call that ended, with its cost. Never called by two threads at once.
     using Sink = std::function<void(std::string_view name, const graph::OperatorCost& cost)>;
 
-    explicit OperatorCounter(Sink sink);
+    /// `sink` gets the outermost calls; `innermost`, if given, every counted call that calls no counted one, which is what
+    /// counters below autograd see.
+    explicit OperatorCounter(Sink sink, Sink innermost = {});
     ~OperatorCounter();
     OperatorCounter(const OperatorCounter&) = delete;
     OperatorCounter& operator=(const OperatorCounter&) = delete;

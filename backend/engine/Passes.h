@@ -33,6 +33,7 @@ struct StepCosts {
     std::int64_t totalFlops = 0;
     profile::CoverageLists coverage;
     graph::CostLedger ledger;
+    graph::CostLedger innermost;              ///< Counted operators that call no counted one, by their own names.
 };
 [[nodiscard]] StepCosts countSteps(CallBinding& binding, const std::atomic<bool>& stop);
 

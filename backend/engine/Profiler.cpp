@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "backend/engine/Profiler.h"
 
+#include "backend/engine/CostSummary.h"
 #include "backend/engine/Passes.h"
 #include "backend/engine/ProfileTree.h"
 #include "backend/profile/ProfileFile.h"
@@ -161,10 +162,22 @@ private:
         } else {
             m_result.reasons["flops"] = "no operator of this module has a FLOP formula";
         }
+        m_result.costs = summarizeCosts(m_binding, costs, latencyByOperator());
         m_coverage = std::move(costs.coverage);
         m_result.counted = m_coverage.counted;
         m_result.zero = m_coverage.zero;
         m_result.unknown = m_coverage.unknown;
+    }
+
+    std::map<std::string, std::int64_t> latencyByOperator() const {
+        std::map<std::string, std::int64_t> latency;
+        for (const Step* step : m_plan.steps) {
+            const auto id = static_cast<std::size_t>(step->id);
+            if (m_executions[id] > 0) {
+                latency[step->name] += m_numbers[id].latencyNs.value_or(0);
+            }
+        }
+        return latency;
     }
 
     void remember() {
@@ -246,6 +259,7 @@ private:
         facts["repetitions"] = std::to_string(m_result.samplesNs.size());
         facts["mode"] = "hot";
         facts["flops_convention"] = "2 per multiply-add, matrix products only";
+        facts["causal_convention"] = "dense";
         return facts;
     }
 

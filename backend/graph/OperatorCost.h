@@ -59,6 +59,10 @@ struct OperatorCost {
 /// cover. Nothing when the sizes overflow or are negative.
 [[nodiscard]] std::optional<std::int64_t> storedElements(const CostTensor& tensor);
 
+/// What kind of operator a formula is for: "products", "einsum", "convolutions", "attention", "recurrent", "quantised", "fused
+/// transformer"; empty for an operator without one.
+[[nodiscard]] std::string_view operatorFamily(std::string_view name);
+
 /// Every operator name that has a formula, sorted (tests hold each against a documentation row and a test case).
 [[nodiscard]] std::vector<std::string_view> operatorsWithFormula();
 

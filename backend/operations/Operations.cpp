@@ -13,6 +13,7 @@
 #include "backend/operations/StaticProfile.h"
 #include "backend/operations/Sweep.h"
 #include "backend/operations/TensorStatistics.h"
+#include "backend/operations/ValidationOrder.h"
 #include "backend/operations/VersionInput.h"
 #include "backend/operations/WorkerCommand.h"
 #include "backend/operations/WorkerJobs.h"
@@ -182,11 +183,17 @@ base::Result<ValidationReport> Operations::validate(const std::string& addressOr
         if (!call) {
             return call.error();
         }
-        call->threads = settings.threads ? settings.threads : capturedThreads(input->document);
+        protocol::ValidateParams params(*std::move(call));
+        params.repeats = settings.repeats;
+        params.wantsOracle = settings.wantsOracle;
+        params.call.threads = settings.threads ? settings.threads : capturedThreads(input->document);
+        if (base::Result<void> added = addSameCalls(registry(), *input, params); !added) {
+            return added.error();
+        }
         const auto job = [&](workerclient::WorkerClient& client, const WorkerJobs::Loaded& loaded,
                              const workerclient::RequestContext& request) -> base::Result<void> {
-            call->handle = loaded.load.handle;
-            base::Result<protocol::ValidateResult> result = client.validate(*call, request);
+            params.call.handle = loaded.load.handle;
+            base::Result<protocol::ValidateResult> result = client.validate(params, request);
             if (!result) {
                 return result.error();
             }
@@ -196,6 +203,8 @@ base::Result<ValidationReport> Operations::validate(const std::string& addressOr
             report.leaves = std::move(result->leaves);
             report.threads = result->threads;
             report.reason = result->reason;
+            report.repeats = result->repeats;
+            report.oracle = std::move(result->oracle);
             report.warnings = loaded.warnings;
             report.warnings.insert(report.warnings.end(), result->warnings.begin(), result->warnings.end());
             return {};

@@ -35,6 +35,8 @@ struct RunSettings {
     std::string device = "cpu";
     std::optional<int> threads;            ///< Absent: the capture's count for validation, the worker's default else.
     int call = 0;                          ///< Which captured call.
+    std::optional<int> repeats;            ///< Runs of a validation; absent: 5, fewer when they take long.
+    bool wantsOracle = false;              ///< Validation in float64 too, even when all bits are equal.
 };
 
 struct RebuildReport {
@@ -57,6 +59,8 @@ struct ValidationReport {
     std::vector<protocol::LeafResult> leaves;
     int threads = 0;
     std::string reason;
+    std::optional<protocol::RepeatResult> repeats;
+    std::optional<protocol::OracleResult> oracle;
     std::vector<std::string> warnings;
     std::string resultId;                  ///< Of the stored result.
 };

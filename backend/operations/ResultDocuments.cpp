@@ -32,21 +32,122 @@ ordered_json attributesDocument(const std::map<std::string, registry::AttributeV
     return document;
 }
 
+/// FLOPs for each byte moved; null when there is no such number.
+ordered_json intensity(const ordered_json& flops, const ordered_json& bytes) {
+    if (!flops.is_number() || !bytes.is_number() || bytes.get<std::int64_t>() <= 0) {
+        return {};
+    }
+    return static_cast<double>(flops.get<std::int64_t>()) / static_cast<double>(bytes.get<std::int64_t>());
+}
+
+void addCosts(ordered_json& document, const protocol::CostSummary& costs, const std::optional<std::int64_t>& flops) {
+    ordered_json& totals = document["totals"];
+    totals["bytes"] = orNull(costs.bytes);
+    totals["intensity"] = intensity(totals["flops"], totals["bytes"]);
+    totals["flops_all_operations"] = flops ? orNull(costs.allOperationsFlops) : ordered_json();
+    totals["flops_causal_exact"] = flops ? orNull(costs.causalExactFlops) : ordered_json();
+    totals["flops_static"] = orNull(costs.staticFlops);
+    ordered_json differences = ordered_json::array();
+    for (const protocol::FlopDifference& difference : costs.staticDifference) {
+        differences.push_back({{"operator", difference.name},
+                               {"observed", orNull(difference.observed)},
+                               {"static", orNull(difference.other)},
+                               {"reason", difference.reason}});
+    }
+    ordered_json operators = ordered_json::array();
+    for (const protocol::OperatorTotal& total : costs.operators) {
+        ordered_json row = {
+            {"name", total.name},
+            {"coverage", total.coverage},
+            {"calls", total.calls},
+            {"latency_ns", orNull(total.latencyNs)},
+            {"flops", total.coverage == "unknown" && total.flops == 0 ? ordered_json() : ordered_json(total.flops)},
+            {"bytes", orNull(total.bytes)},
+            {"other_flops", orNull(total.otherFlops)}};
+        row["intensity"] = intensity(row["flops"], row["bytes"]);
+        operators.push_back(std::move(row));
+    }
+    document["torch_flops"] = nullptr;
+    document["flops_difference"] = ordered_json::array();
+    if (costs.torchFlops) {
+        document["torch_flops"] = {{"total", *costs.torchFlops}, {"torch", costs.torchVersion}};
+        for (const protocol::FlopDifference& difference : costs.torchDifference) {
+            document["flops_difference"].push_back({{"operators", difference.name},
+                                                    {"observed", orNull(difference.observed)},
+                                                    {"torch", orNull(difference.other)},
+                                                    {"reason", difference.reason}});
+        }
+    }
+    document["flops_convention"] = "2 per multiply-add, matrix products only";
+    document["causal_convention"] = costs.causalConvention;
+    document["flops_is_lower_bound"] = costs.isLowerBound;
+    document["flops_static_difference"] = std::move(differences);
+    document["operators"] = std::move(operators);
+}
+
+ordered_json oracleLeafDocument(const std::optional<protocol::OracleLeaf>& oracle) {
+    if (!oracle) {
+        return {};
+    }
+    return {{"verdict", textOrNull(oracle->verdict)},
+            {"reason", textOrNull(oracle->reason)},
+            {"error_ours", orNull(oracle->errorOurs)},
+            {"error_captured", orNull(oracle->errorCaptured)},
+            {"bound", orNull(oracle->bound)}};
+}
+
 ordered_json leafDocument(const protocol::LeafResult& leaf) {
-    return {{"pointer", leaf.pointer},
-            {"dtype", leaf.dtype},
-            {"shape", leaf.shape},
-            {"verdict", leaf.verdict},
-            {"reason", textOrNull(leaf.reason)},
-            {"max_abs_diff", orNull(leaf.maxAbsDiff)},
-            {"max_rel_diff", orNull(leaf.maxRelDiff)},
-            {"mismatched", leaf.mismatched},
-            {"elements", leaf.elements},
-            {"worst_index", leaf.worstIndex},
-            {"expected", textOrNull(leaf.expected)},
-            {"got", textOrNull(leaf.got)},
-            {"relative_tolerance", leaf.relativeTolerance},
-            {"absolute_tolerance", leaf.absoluteTolerance}};
+    const protocol::LeafStatistics& statistics = leaf.statistics;
+    return {
+        {"pointer", leaf.pointer},
+        {"dtype", leaf.dtype},
+        {"shape", leaf.shape},
+        {"verdict", leaf.verdict},
+        {"reason", textOrNull(leaf.reason)},
+        {"max_abs_diff", orNull(leaf.maxAbsDiff)},
+        {"max_rel_diff", orNull(leaf.maxRelDiff)},
+        {"mismatched", leaf.mismatched},
+        {"elements", leaf.elements},
+        {"worst_index", leaf.worstIndex},
+        {"expected", textOrNull(leaf.expected)},
+        {"got", textOrNull(leaf.got)},
+        {"relative_tolerance", leaf.relativeTolerance},
+        {"absolute_tolerance", leaf.absoluteTolerance},
+        {"failed_check", textOrNull(statistics.failedCheck)},
+        {"max_ulp", orNull(statistics.maxUlp)},
+        {"cosine", orNull(statistics.cosine)},
+        {"norm_relative_error", orNull(statistics.normRelativeError)},
+        {"first_bad_index", statistics.firstBadIndex},
+        {"nan", {{"expected", statistics.nanExpected}, {"got", statistics.nanGot}, {"mismatched", statistics.nanMismatched}}},
+        {"infinite",
+         {{"expected", statistics.infiniteExpected},
+          {"got", statistics.infiniteGot},
+          {"mismatched", statistics.infiniteMismatched}}},
+        {"spread", orNull(statistics.spread)},
+        {"reference_spread", orNull(statistics.referenceSpread)},
+        {"oracle", oracleLeafDocument(statistics.oracle)}};
+}
+
+ordered_json repeatsDocument(const std::optional<protocol::RepeatResult>& repeats) {
+    if (!repeats) {
+        return {};
+    }
+    return {{"runs", repeats->runs},
+            {"nondeterministic", repeats->isNondeterministic},
+            {"stochastic", repeats->isStochastic},
+            {"spread", orNull(repeats->spread)},
+            {"reference_runs", repeats->referenceRuns},
+            {"reference_spread", orNull(repeats->referenceSpread)}};
+}
+
+ordered_json oracleDocument(const std::optional<protocol::OracleResult>& oracle) {
+    if (!oracle) {
+        return {};
+    }
+    return {{"verdict", textOrNull(oracle->verdict)},
+            {"reason", textOrNull(oracle->reason)},
+            {"dtype", oracle->dtype},
+            {"factor", oracle->factor}};
 }
 
 ordered_json valueAt(const std::vector<std::int64_t>& column, profile::ScopeId scope) {
@@ -66,6 +167,17 @@ std::string kindName(profile::ScopeKind kind) {
     return "module";
 }
 
+/// Whether no scope of the subtree lacks the metric: totals leave out what is unknown.
+bool isKnownBelow(const profile::Profile& profile, const char* metric, profile::ScopeId scope) {
+    const profile::Column* column = profile.column(metric, profile::Direction::Forward);
+    if (column == nullptr) {
+        return false;
+    }
+    const auto begin = column->self.begin() + scope;
+    return std::find(begin, column->self.begin() + profile.subtreeEnd(scope), profile::kUnknown) ==
+           column->self.begin() + profile.subtreeEnd(scope);
+}
+
 ordered_json nodeDocument(const profile::Profile& profile, profile::ScopeId scope) {
     ordered_json node = {{"id", scope},
                          {"path", profile.path(scope)},
@@ -80,6 +192,9 @@ ordered_json nodeDocument(const profile::Profile& profile, profile::ScopeId scop
             column == nullptr ? ordered_json{{"self", nullptr}, {"total", nullptr}}
                               : ordered_json{{"self", valueAt(column->self, scope)}, {"total", valueAt(column->total, scope)}};
     }
+    const bool isWhole = isKnownBelow(profile, "flops", scope) && isKnownBelow(profile, "bytes", scope);
+    node["intensity"] = {{"self", intensity(node["flops"]["self"], node["bytes"]["self"])},
+                         {"total", isWhole ? intensity(node["flops"]["total"], node["bytes"]["total"]) : ordered_json()}};
     return node;
 }
 
@@ -138,6 +253,8 @@ ordered_json validationDocument(const ValidationReport& report) {
             {"address", versionAddress(report.version)},
             {"class", report.version.className},
             {"result", textOrNull(report.resultId)},
+            {"repeats", repeatsDocument(report.repeats)},
+            {"oracle", oracleDocument(report.oracle)},
             {"leaves", std::move(leaves)}};
 }
 
@@ -182,26 +299,30 @@ ordered_json peaksDocument(const ProfileReport& report) {
 
 ordered_json profileDocument(const ProfileReport& report) {
     const protocol::ProfileResult& result = report.result;
-    return {{"id", report.version.id},
-            {"address", versionAddress(report.version)},
-            {"class", report.version.className},
-            {"engine", report.engine},
-            {"device", report.device},
-            {"threads", report.threads},
-            {"sentence", profileSentence(report)},
-            {"totals",
-             {{"latency_ns", orNull(result.latencyNs)},
-              {"flops", orNull(result.flops)},
-              {"parameter_bytes", orNull(result.parameterBytes)},
-              {"activation_bytes", orNull(result.activationBytes)},
-              {"peak_bytes", orNull(result.peakBytes)}}},
-            {"reasons", result.reasons},
-            {"operator_sum_ns", orNull(result.operatorSumNs)},
-            {"timed_run_ns", orNull(result.timedRunNs)},
-            {"samples_ns", result.samplesNs},
-            {"peaks", peaksDocument(report)},
-            {"coverage", {{"counted", result.counted}, {"zero", result.zero}, {"unknown", result.unknown}}},
-            {"result", textOrNull(report.resultId)}};
+    ordered_json document = {{"id", report.version.id},
+                             {"address", versionAddress(report.version)},
+                             {"class", report.version.className},
+                             {"engine", report.engine},
+                             {"device", report.device},
+                             {"threads", report.threads},
+                             {"sentence", profileSentence(report)},
+                             {"totals",
+                              {{"latency_ns", orNull(result.latencyNs)},
+                               {"flops", orNull(result.flops)},
+                               {"parameter_bytes", orNull(result.parameterBytes)},
+                               {"activation_bytes", orNull(result.activationBytes)},
+                               {"peak_bytes", orNull(result.peakBytes)}}},
+                             {"reasons", result.reasons},
+                             {"operator_sum_ns", orNull(result.operatorSumNs)},
+                             {"timed_run_ns", orNull(result.timedRunNs)},
+                             {"samples_ns", result.samplesNs},
+                             {"peaks", peaksDocument(report)},
+                             {"coverage", {{"counted", result.counted}, {"zero", result.zero}, {"unknown", result.unknown}}},
+                             {"result", textOrNull(report.resultId)}};
+    if (result.costs) {
+        addCosts(document, *result.costs, result.flops);
+    }
+    return document;
 }
 
 ordered_json heaviestNodes(const profile::Profile& profile, std::size_t limit) {

@@ -3,7 +3,9 @@
 #include "backend/protocol/WorkerMessages.h"
 
 #include "backend/protocol/CallFields.h"
+#include "backend/protocol/CostFields.h"
 #include "backend/protocol/MessageFields.h"
+#include "backend/protocol/ValidationFields.h"
 
 namespace modulelens::protocol {
 
@@ -89,6 +91,15 @@ void fields(Visitor& visit, typename Visitor::template Reference<LeafResult> mes
     visit.optional("got", message.got);
     visit.optional("relative_tolerance", message.relativeTolerance);
     visit.optional("absolute_tolerance", message.absoluteTolerance);
+    fields(visit, message.statistics);
+}
+
+template <class Visitor>
+void fields(Visitor& visit, typename Visitor::template Reference<ValidateParams> message) {
+    fields(visit, message.call);
+    visit.optional("repeats", message.repeats);
+    visit.optional("oracle", message.wantsOracle);
+    visit.optional("same_calls", message.sameCalls);
 }
 
 template <class Visitor>
@@ -100,6 +111,8 @@ void fields(Visitor& visit, typename Visitor::template Reference<ValidateResult>
     visit.required("threads", message.threads);
     visit.optional("reason", message.reason);
     visit.optional("warnings", message.warnings);
+    visit.optional("repeats", message.repeats);
+    visit.optional("oracle", message.oracle);
 }
 
 template <class Visitor>
@@ -127,6 +140,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<ProfileResult> 
     visit.optional("zero", message.zero);
     visit.optional("unknown", message.unknown);
     visit.optional("reasons", message.reasons);
+    visit.optional("costs", message.costs);
 }
 
 template <class Visitor>
@@ -159,6 +173,7 @@ MODULELENS_MESSAGE(UnloadParams)
 MODULELENS_MESSAGE(CallParams)
 MODULELENS_MESSAGE(RunResult)
 MODULELENS_MESSAGE(LeafResult)
+MODULELENS_MESSAGE(ValidateParams)
 MODULELENS_MESSAGE(ValidateResult)
 MODULELENS_MESSAGE(ProfileParams)
 MODULELENS_MESSAGE(ProfileResult)

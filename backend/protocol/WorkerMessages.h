@@ -3,12 +3,15 @@
 #pragma once
 
 #include "backend/base/Result.h"
+#include "backend/protocol/CostMessages.h"
+#include "backend/protocol/ValidationMessages.h"
 
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 /// The worker protocol, typed (docs/formats/worker-protocol.md). Wire names stand in WorkerMessages.cpp alone. Every
@@ -70,7 +73,7 @@ struct UnloadParams {
     int handle = 0;
 };
 
-/// Used by run, validate, benchmark, profile and memory.
+/// Used by run, benchmark, profile and memory, and part of validate's.
 struct CallParams {
     int handle = 0;
     nlohmann::json call;                 ///< The captured call object.
@@ -108,6 +111,18 @@ struct LeafResult {
     std::string got;
     double relativeTolerance = 0;
     double absoluteTolerance = 0;
+    LeafStatistics statistics;
+};
+
+struct ValidateParams {
+    ValidateParams() = default;
+    /// A call alone is a whole request.
+    ValidateParams(CallParams params) : call(std::move(params)) {}
+
+    CallParams call;
+    std::optional<int> repeats;          ///< Runs in all; absent: 5, fewer when they take long.
+    bool wantsOracle = false;            ///< The float64 run even when all bits are equal.
+    std::vector<nlohmann::json> sameCalls;   ///< Other captured calls with the same inputs: the reference's own noise.
 };
 
 struct ValidateResult {
@@ -118,6 +133,8 @@ struct ValidateResult {
     int threads = 1;
     std::string reason;                  ///< For not_comparable.
     std::vector<std::string> warnings;   ///< A different CPU capability or torch version, ...
+    std::optional<RepeatResult> repeats; ///< Absent when nothing was run.
+    std::optional<OracleResult> oracle;
 };
 
 struct ProfileParams {
@@ -143,6 +160,7 @@ struct ProfileResult {
     std::vector<std::string> zero;
     std::vector<std::string> unknown;
     std::map<std::string, std::string> reasons;     ///< Metric id to why it is unknown.
+    std::optional<CostSummary> costs;               ///< Absent when the pass did not run.
 };
 
 struct Progress {
@@ -170,6 +188,7 @@ MODULELENS_MESSAGE(UnloadParams);
 MODULELENS_MESSAGE(CallParams);
 MODULELENS_MESSAGE(RunResult);
 MODULELENS_MESSAGE(LeafResult);
+MODULELENS_MESSAGE(ValidateParams);
 MODULELENS_MESSAGE(ValidateResult);
 MODULELENS_MESSAGE(ProfileParams);
 MODULELENS_MESSAGE(ProfileResult);

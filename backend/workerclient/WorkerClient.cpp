@@ -131,7 +131,7 @@ base::Result<protocol::RunResult> WorkerClient::run(const protocol::CallParams& 
     return parsed(m_data->call(protocol::method::kRun, protocol::toJson(params), context), &protocol::parseRunResult);
 }
 
-base::Result<protocol::ValidateResult> WorkerClient::validate(const protocol::CallParams& params,
+base::Result<protocol::ValidateResult> WorkerClient::validate(const protocol::ValidateParams& params,
                                                               const RequestContext& context) {
     return parsed(m_data->call(protocol::method::kValidate, protocol::toJson(params), context), &protocol::parseValidateResult);
 }

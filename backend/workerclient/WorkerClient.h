@@ -60,7 +60,7 @@ public:
     [[nodiscard]] base::Result<protocol::LoadResult> load(const protocol::LoadParams& params, const RequestContext& context);
     [[nodiscard]] base::Result<void> unload(int handle, const RequestContext& context);
     [[nodiscard]] base::Result<protocol::RunResult> run(const protocol::CallParams& params, const RequestContext& context);
-    [[nodiscard]] base::Result<protocol::ValidateResult> validate(const protocol::CallParams& params,
+    [[nodiscard]] base::Result<protocol::ValidateResult> validate(const protocol::ValidateParams& params,
                                                                   const RequestContext& context);
     [[nodiscard]] base::Result<protocol::ProfileResult> profile(const protocol::ProfileParams& params,
                                                                 const RequestContext& context);

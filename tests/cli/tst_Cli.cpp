@@ -182,6 +182,29 @@ private slots:
         QCOMPARE(ok(failed, "validate", 4)["counts"]["fail"].get<int>(), 2);
     }
 
+    void validateAll_namesTheFirstThatDrifts() {
+        const CliResult result = runWords(QStringList{"validate", "golden::", "--all", "--json"}, validating("fail", false));
+        const json data = ok(result, "validate", 4);
+        QCOMPARE(data["results"].size(), 3U);
+        // What the top module calls ends before it.
+        QCOMPARE(data["results"][2]["address"].get<std::string>(), std::string("golden::@v0"));
+        QCOMPARE(data["first_drift"]["address"].get<std::string>(), data["results"][0]["address"].get<std::string>());
+        QCOMPARE(data["first_drift"]["pointer"].get<std::string>(), std::string("/output"));
+        QCOMPARE(data["first_drift"]["position"].get<int>(), 0);
+        // In any order of the arguments.
+        const CliResult given =
+            runWords(QStringList{"validate", "golden::", "golden::linear", "--json"}, validating("fail", false));
+        const json named = ok(given, "validate", 4);
+        QCOMPARE(named["results"][0]["address"].get<std::string>(), std::string("golden::@v0"));
+        QCOMPARE(named["first_drift"]["address"].get<std::string>(), std::string("golden::linear@v0"));
+        const CliResult text = runWords(QStringList{"validate", "golden::", "golden::linear"}, validating("fail", false));
+        QVERIFY(text.output.find("Drifts first, in the order of execution: golden::linear@v0") != std::string::npos);
+        const json passed =
+            ok(runWords(QStringList{"validate", "golden::", "--all", "--json"}, validating("pass", true)), "validate");
+        QVERIFY(passed["first_drift"].is_null());
+        QVERIFY(passed["first_difference"].is_null());
+    }
+
     void labels_comeAndGo() {
         QCOMPARE(run({"tag", "add", "golden::linear", "na\u00efve tag", "second"}).exitCode, 0);
         QCOMPARE(run({"tag", "alias", "golden::linear", "best"}).exitCode, 0);
@@ -248,6 +271,9 @@ private slots:
         QTest::newRow("bad address") << QStringList{"show", "golden::a::b"} << 2 << "invalid_argument";
         QTest::newRow("bad threads") << QStringList{"validate", "golden::", "--threads", "none"} << 2 << "invalid_argument";
         QTest::newRow("no such call") << QStringList{"validate", "golden::", "--call", "7"} << 2 << "invalid_argument";
+        QTest::newRow("whole run of two") << QStringList{"validate", "golden::", "golden::linear", "--all"} << 2
+                                          << "invalid_argument";
+        QTest::newRow("no repeats") << QStringList{"validate", "golden::", "--repeats", "0"} << 2 << "invalid_argument";
         QTest::newRow("versions and query") << QStringList{"validate", "golden::", "--query", "x"} << 2 << "invalid_argument";
         QTest::newRow("no such version") << QStringList{"show", "golden::@v9"} << 3 << "not_found";
         QTest::newRow("no such id") << QStringList{"show", "mv0000000000000000"} << 3 << "not_found";

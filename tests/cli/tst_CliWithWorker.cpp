@@ -44,6 +44,48 @@ private slots:
         QVERIFY(result.json()["data"]["exact"].get<bool>());
     }
 
+    void validation_saysHowItCompared() {
+        const CliResult result = runCli(m_registry, {"validate", "golden::linear", "--oracle", "--repeats", "3", "--json"});
+        QVERIFY2(result.exitCode == 0, (result.output + result.errors).c_str());
+        const json data = result.json()["data"];
+        QCOMPARE(data["repeats"]["runs"].get<int>(), 3);
+        QVERIFY(!data["repeats"]["nondeterministic"].get<bool>());
+        QCOMPARE(data["oracle"]["verdict"].get<std::string>(), std::string("pass"));
+        const json& leaf = data["leaves"][0];
+        QCOMPARE(leaf["max_ulp"].get<int>(), 0);
+        QCOMPARE(leaf["nan"]["mismatched"].get<int>(), 0);
+        QVERIFY(leaf["oracle"]["error_ours"].get<double>() <= leaf["oracle"]["bound"].get<double>());
+        const CliResult text = runCli(m_registry, {"validate", "golden::linear", "--oracle"});
+        QVERIFY(text.output.find("Repeated 5 times: always the same bits") != std::string::npos);
+        QVERIFY(text.output.find("Against float64: pass") != std::string::npos);
+    }
+
+    void profile_hasBytesAndIntensity() {
+        const CliResult result = runCli(m_registry, {"profile", "golden::linear", "--all", "--json"});
+        QVERIFY2(result.exitCode == 0, (result.output + result.errors).c_str());
+        const json data = result.json()["data"];
+        // Linear(4, 4) on [3, 4]: 2 * 3 * 4 * 4 FLOPs; input, weight, bias and output once.
+        QCOMPARE(data["totals"]["flops"].get<int>(), 96);
+        QCOMPARE(data["totals"]["bytes"].get<int>(), 4 * (12 + 16 + 4 + 12));
+        QCOMPARE(data["totals"]["intensity"].get<double>(), 96.0 / 176.0);
+        QCOMPARE(data["totals"]["flops_all_operations"].get<int>(), 96 + 12);
+        QCOMPARE(data["totals"]["flops_static"].get<int>(), 96);
+        QVERIFY(data["flops_static_difference"].empty());
+        QVERIFY(!data["flops_is_lower_bound"].get<bool>());
+        QCOMPARE(data["causal_convention"].get<std::string>(), std::string("dense"));
+        QCOMPARE(data["operators"][0]["name"].get<std::string>(), std::string("aten::linear"));
+        QCOMPARE(data["operators"][0]["intensity"].get<double>(), 96.0 / 176.0);
+        bool hasRoot = false;
+        for (const json& node : data["nodes"]) {
+            if (node["parent"].is_null()) {
+                hasRoot = true;
+                QCOMPARE(node["intensity"]["total"].get<double>(), 96.0 / 176.0);
+                QVERIFY(node["intensity"]["self"].is_null());
+            }
+        }
+        QVERIFY(hasRoot);
+    }
+
     void rebuild_hasTheOutputs() {
         const CliResult result = runCli(m_registry, {"rebuild", "golden::linear", "--json"});
         QCOMPARE(result.exitCode, 0);

@@ -260,7 +260,9 @@ def main() -> None:
         with (
             torch.set_grad_enabled(grad),
             mode_of(name),
-            ModuleTracer(module, store=folder / name, model_name=name, select=[""], dynamic_batch=dynamic) as tracer,
+            ModuleTracer(
+                module, store=folder / name, model_name=name, select=[""], dynamic_batch=dynamic, flops=True
+            ) as tracer,
         ):
             module(*arguments)
             if dynamic:

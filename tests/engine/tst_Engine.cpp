@@ -61,7 +61,7 @@ private Q_SLOTS:
         for (std::size_t call = 0; call < module.callCount(); ++call) {
             // Twice: a run must not see what the one before wrote.
             for (int repeat = 0; repeat < 2; ++repeat) {
-                const auto result = valueOf(m_engine.validate(module.callParams(handle, call), {}));
+                const auto result = valueOf(m_engine.validate({module.callParams(handle, call)}, {}));
                 const std::string first = result.leaves.empty() ? result.reason : result.leaves.front().reason;
                 QVERIFY2(result.verdict == "pass" && result.exact, (result.verdict + ": " + first).c_str());
                 QVERIFY(!result.leaves.empty());
@@ -152,7 +152,7 @@ private Q_SLOTS:
         const auto other = module.callParams(1, 0);
         // The captured output of the other call in the place of this one's.
         params.call["output"] = other.call["output"];
-        const auto shape = valueOf(m_engine.validate(params, {}));
+        const auto shape = valueOf(m_engine.validate({params}, {}));
         QCOMPARE(shape.verdict, std::string("fail"));
         QCOMPARE(shape.leaves.at(0).reason, std::string("expected float32[5, 4], got float32[3, 4]"));
     }
@@ -162,7 +162,7 @@ private Q_SLOTS:
         auto params = module.callParams(load(module));
         params.call["output"].erase("ref");
         params.call["output"]["gap"] = "max_bytes";
-        const auto result = valueOf(m_engine.validate(params, {}));
+        const auto result = valueOf(m_engine.validate({params}, {}));
         QCOMPARE(result.verdict, std::string("not_comparable"));
         QVERIFY(result.reason.find("max_bytes") != std::string::npos);
     }
@@ -171,13 +171,13 @@ private Q_SLOTS:
         const CapturedModule module("dictionary");
         auto params = module.callParams(load(module));
         params.call["args"][1] = 3.0;
-        const auto result = m_engine.validate(params, {});
+        const auto result = m_engine.validate({params}, {});
         QVERIFY(!result);
         QCOMPARE(result.error().code, ErrorCode::InvalidArgument);
     }
 
     void unknownHandle_isNotFound() {
-        const auto result = m_engine.validate(CapturedModule("linear").callParams(12345), {});
+        const auto result = m_engine.validate({CapturedModule("linear").callParams(12345)}, {});
         QVERIFY(!result);
         QCOMPARE(result.error().code, ErrorCode::NotFound);
     }
@@ -201,7 +201,7 @@ private Q_SLOTS:
         QCOMPARE(second.flops, first.flops);
         QCOMPARE(second.peakBytes, first.peakBytes);
         QCOMPARE(second.activationBytes, first.activationBytes);
-        QVERIFY(valueOf(m_engine.validate(module.callParams(handle), {})).exact);
+        QVERIFY(valueOf(m_engine.validate({module.callParams(handle)}, {})).exact);
     }
 
     void malformedCall_isCorrupt() {

@@ -65,6 +65,48 @@ private slots:
         QVERIFY(costs.unknown.empty());
     }
 
+    void goldenFlops_areThoseByHand_data() {
+        QTest::addColumn<qint64>("flops");
+        QTest::newRow("linear") << qint64{8192};
+        QTest::newRow("linear_vector") << qint64{1024};
+        QTest::newRow("bmm") << qint64{240};
+        QTest::newRow("matmul_broadcast") << qint64{1920};
+        QTest::newRow("einsum_bmm") << qint64{240};
+        QTest::newRow("matmul_vectors") << qint64{1024 + 64};
+        QTest::newRow("conv2d") << qint64{442368};
+        QTest::newRow("conv2d_groups") << qint64{110592};
+        QTest::newRow("conv2d_depthwise") << qint64{36864};
+        QTest::newRow("conv_transpose2d") << qint64{442368};
+        QTest::newRow("conv_transpose2d_groups") << qint64{110592};
+        QTest::newRow("sdpa") << qint64{12582912};
+        QTest::newRow("sdpa_grouped") << qint64{12582912};
+        QTest::newRow("encoder_layer") << qint64{1361920};
+        QTest::newRow("lstm") << qint64{245760};
+        QTest::newRow("gru") << qint64{184320};
+        QTest::newRow("rnn") << qint64{61440};
+        QTest::newRow("shared_twice") << qint64{32768};
+        QTest::newRow("called_three_times") << qint64{49152};
+    }
+    void goldenFlops_areThoseByHand() {
+        QFETCH(qint64, flops);
+        QCOMPARE(graph::staticCosts(*read(QTest::currentDataTag()).program, {}).flops, flops);
+    }
+
+    void callsOfOneModule_countByCall() {
+        const auto archive = read("called_three_times");
+        std::map<int, std::int64_t> byCall;
+        for (const graph::NodeCost& node : graph::staticCosts(*archive.program, {}).nodes) {
+            byCall[archive.program->scopes[static_cast<std::size_t>(node.scope)].call] += node.cost.flops;
+        }
+        QCOMPARE(byCall, (std::map<int, std::int64_t>{{0, 16384}, {1, 16384}, {2, 16384}}));
+    }
+
+    void causalAttention_tellsTheExactCount() {
+        // 4 heads of width 8 on 10 positions in 2 samples: 55 of 100 pairs.
+        const graph::CostTotal total = graph::staticCosts(*read("block").program, {}).ledger.totals();
+        QCOMPARE(total.maskedFlops, 45 * 2 * 4 * 2 * (8 + 8));
+    }
+
     void anotherBatch_countsByItsOwnSizes() {
         int seen = 0;
         for (auto entry = m_expected.begin(); entry != m_expected.end(); ++entry) {

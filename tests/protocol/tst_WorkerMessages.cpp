@@ -33,14 +33,24 @@ const std::map<std::string, const char*> kDocumented = {
     {"LeafResult",
      R"({"pointer":"/output","dtype":"float32","shape":[2],"verdict":"fail","reason":"r","max_abs_diff":0.5,"max_rel_diff":0.25,
          "mismatched":1,"elements":2,"worst_index":[1],"expected":"1","got":"1.5","relative_tolerance":1e-06,
-         "absolute_tolerance":1e-05})"},
+         "absolute_tolerance":1e-05,"failed_check":"values","max_ulp":7,"cosine":0.5,"norm_relative_error":0.25,"first_bad_index":[1],
+         "nan_expected":0,"nan_got":1,"nan_mismatched":1,"infinite_expected":2,"infinite_got":2,"infinite_mismatched":0,"spread":0.0,
+         "reference_spread":0.125,"oracle":{"verdict":"fail","reason":"","error_ours":0.5,"error_captured":0.125,"bound":0.25}})"},
+    {"ValidateParams",
+     R"({"handle":1,"call":{"args":[]},"tensors":[],"threads":1,"timeout_ms":500,"repeats":7,"oracle":true,"same_calls":[{"args":[]}]})"},
     {"ValidateResult",
-     R"({"verdict":"pass","exact":true,"max_abs_diff":0.0,"leaves":[],"threads":1,"reason":"","warnings":[]})"},
+     R"({"verdict":"pass","exact":true,"max_abs_diff":0.0,"leaves":[],"threads":1,"reason":"","warnings":[],
+         "repeats":{"runs":5,"nondeterministic":true,"stochastic":false,"spread":0.5,"reference_runs":2,"reference_spread":0.25},
+         "oracle":{"verdict":"pass","reason":"","dtype":"float64","factor":2.0}})"},
     {"ProfileParams",
      R"({"call":{"handle":1,"call":{},"tensors":[]},"warmup_runs":3,"repetitions":20,"budget_ms":3000,"name":"BertLayer","facts":{"k":"v"}})"},
     {"ProfileResult",
      R"({"file":"/f","latency_ns":1,"operator_sum_ns":2,"timed_run_ns":3,"flops":4,"parameter_bytes":5,"activation_bytes":6,
-         "peak_bytes":7,"samples_ns":[1,2],"counted":["aten::mm"],"zero":["aten::relu"],"unknown":["x::y"],"reasons":{"peak":"r"}})"},
+         "peak_bytes":7,"samples_ns":[1,2],"counted":["aten::mm"],"zero":["aten::relu"],"unknown":["x::y"],"reasons":{"peak":"r"},
+         "costs":{"bytes":8,"is_lower_bound":true,"causal_convention":"dense","causal_exact_flops":3,"all_operations_flops":5,"static_flops":4,
+         "static_difference":[{"name":"aten::mm","observed":1,"other":2,"reason":"r"}],
+         "operators":[{"name":"aten::mm","coverage":"counted","calls":1,"flops":4,"bytes":8,"other_flops":1,"latency_ns":2}],
+         "torch_flops":2,"torch_version":"2.13.0","torch_difference":[{"name":"attention","observed":2,"other":0,"reason":"r"}]}})"},
     {"Progress", R"({"request_id":4,"stage":"timing","done":1,"total":2})"},
     {"LogEntry", R"({"level":"info","text":"t"})"},
 };
@@ -63,6 +73,7 @@ std::string roundTrip(const std::string& name, const json& document) {
     MODULELENS_CASE(CallParams)
     MODULELENS_CASE(RunResult)
     MODULELENS_CASE(LeafResult)
+    MODULELENS_CASE(ValidateParams)
     MODULELENS_CASE(ValidateResult)
     MODULELENS_CASE(ProfileParams)
     MODULELENS_CASE(ProfileResult)

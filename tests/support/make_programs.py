@@ -88,6 +88,17 @@ class Recommender(nn.Module):
         return torch.sigmoid(self.top(torch.cat([x, pairs[:, rows, columns]], dim=1)))
 
 
+class Thrice(nn.Module):
+    """One layer called three times by its own name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(32, 32)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(self.layer(self.layer(x)))
+
+
 class Last(nn.Module):
     """The first output of a recurrent layer."""
 
@@ -138,6 +149,9 @@ def modules() -> dict[str, tuple[nn.Module, tuple[torch.Tensor, ...]]]:
         "gru_cell": (nn.GRUCell(16, 32), (r(3, 16),)),
         "block": (Block(), (r(2, 10, 32),)),
         "attention": (nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), (r(2, 10, 32),)),
+        "encoder_layer": (nn.TransformerEncoderLayer(64, 4, 128, batch_first=True), (r(2, 10, 64),)),
+        "shared_twice": (nn.Sequential(*[nn.Linear(32, 32)] * 2), (r(8, 32),)),
+        "called_three_times": (Thrice(), (r(8, 32),)),
         "recommender": (Recommender(), (r(4, 5), torch.randint(0, 50, (12,)), torch.arange(0, 12, 3))),
         "norms": (
             nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(1)),

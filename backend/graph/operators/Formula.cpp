@@ -10,31 +10,60 @@ namespace modulelens::graph {
 
 namespace {
 
-std::array<std::span<const FormulaRow>, 7> allTables() {
-    return {matmulFormulas(),    einsumFormulas(),    convolutionFormulas(), attentionFormulas(),
-            recurrentFormulas(), quantisedFormulas(), transformerFormulas()};
+struct Table {
+    std::string_view family;
+    std::span<const FormulaRow> rows;
+};
+
+std::array<Table, 7> allTables() {
+    return {Table{"products", matmulFormulas()},
+            Table{"einsum", einsumFormulas()},
+            Table{"convolutions", convolutionFormulas()},
+            Table{"attention", attentionFormulas()},
+            Table{"recurrent", recurrentFormulas()},
+            Table{"quantised", quantisedFormulas()},
+            Table{"fused transformer", transformerFormulas()}};
+}
+
+struct Entry {
+    std::string_view family;
+    const FormulaRow* row = nullptr;
+};
+
+const Entry* findEntry(std::string_view name) {
+    static const auto entries = [] {
+        std::unordered_map<std::string_view, Entry> index;
+        for (const Table& table : allTables()) {
+            for (const FormulaRow& row : table.rows) {
+                index.emplace(row.name, Entry{table.family, &row});
+            }
+        }
+        return index;
+    }();
+    const auto found = entries.find(name);
+    return found == entries.end() ? nullptr : &found->second;
 }
 
 }  // namespace
 
 const FormulaRow* findFormula(std::string_view name) {
-    static const auto rows = [] {
-        std::unordered_map<std::string_view, const FormulaRow*> index;
-        for (const std::span<const FormulaRow> table : allTables()) {
-            for (const FormulaRow& row : table) {
-                index.emplace(row.name, &row);
-            }
-        }
-        return index;
-    }();
-    const auto found = rows.find(name);
-    return found == rows.end() ? nullptr : found->second;
+    const Entry* entry = findEntry(name);
+    return entry == nullptr ? nullptr : entry->row;
+}
+
+std::string_view operatorFamily(std::string_view name) {
+    const Entry* entry = findEntry(name);
+    // In-place forms belong to their plain form.
+    if (entry == nullptr && name.ends_with('_')) {
+        entry = findEntry(name.substr(0, name.size() - 1));
+    }
+    return entry == nullptr ? std::string_view() : entry->family;
 }
 
 std::vector<std::string_view> operatorsWithFormula() {
     std::vector<std::string_view> names;
-    for (const std::span<const FormulaRow> table : allTables()) {
-        for (const FormulaRow& row : table) {
+    for (const Table& table : allTables()) {
+        for (const FormulaRow& row : table.rows) {
             names.push_back(row.name);
         }
     }

@@ -19,6 +19,7 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from modulelens.bundle_writer import BundleContents, BundleFolder
+from modulelens.flop_counting import count_flops
 from modulelens.json_types import JsonObject
 from modulelens.names import NamedModule, name_modules
 from modulelens.nodes import Documents, NodeDescriber
@@ -35,7 +36,8 @@ class ModuleTracer:
     `store` is the folder that gets the bundle, `model_name` the name under which the registry keeps it. `select` and
     `exclude` choose the modules whose tensors are kept (see `selection.predicate_of`); every module call is in the call
     tree anyway. `programs` exports one program per kept module after the block; `dynamic_batch` makes dimension 0
-    dynamic where export proves it. `max_calls` limits the kept calls of each module, `max_bytes` and `max_tensor_bytes`
+    dynamic where export proves it. `flops` records what torch's own counter says of each kept call, replayed after the
+    block. `max_calls` limits the kept calls of each module, `max_bytes` and `max_tensor_bytes`
     the tensor data.
 
     Wrong arguments raise ValueError at once. Afterwards nothing of the tracer's raises: what it could not do is in
@@ -52,6 +54,7 @@ class ModuleTracer:
         tags: Iterable[str] = (),
         attributes: Mapping[str, str | int | float | bool] | None = None,
         programs: bool = True,
+        flops: bool = False,
         dynamic_batch: bool = True,
         max_calls: int = 16,
         max_bytes: int | None = None,
@@ -65,6 +68,7 @@ class ModuleTracer:
         self._tags = _checked_tags(tags)
         self._attributes = _checked_attributes(attributes or {})
         self._wants_programs = programs
+        self._wants_flops = flops
         self._dynamic_batch = dynamic_batch
         self._limits = (max_calls, max_bytes, max_tensor_bytes)
         self._handles: list[RemovableHandle] = []
@@ -158,6 +162,9 @@ class ModuleTracer:
             why = "the traced block was interrupted" if interrupted else "the tracer was told to export no programs"
             for record in recorder.records.values():
                 record.no_program = {"reason": why, "source": None}
+        if self._wants_flops and not interrupted:
+            for record in recorder.records.values():
+                count_flops(record, store, self._problems)
         reason = None if error is None else f"the traced block raised {type(error).__name__}: {str(error)[:300]}"
         contents = BundleContents(
             model_name=self._model_name,
