@@ -104,6 +104,15 @@ private Q_SLOTS:
         QVERIFY(m_engine.unload({handle}));
     }
 
+    void autocastRegion_isEnteredOnTheDevice() {
+        // The device has no kernels for autocast, so that only the way there is tested.
+        const test::CapturedModule module = moduleNamed("modes");
+        const int handle = load(module);
+        const auto result = m_engine.run(callParams(module, handle, 0), {});
+        QVERIFY2(result, result ? "" : result.error().text().c_str());
+        QVERIFY(m_engine.unload({handle}));
+    }
+
     void memoryPass_seesTheDevicesAllocator() {
         const test::CapturedModule module = moduleNamed("affine");
         const int handle = load(module);
