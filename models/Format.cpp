@@ -199,6 +199,15 @@ QString metricTitle(std::string_view metric) {
     if (metric == "high_water") {
         return QStringLiteral("High water");
     }
+    if (metric == "buffers") {
+        return QStringLiteral("Buffers");
+    }
+    if (metric == "gradients") {
+        return QStringLiteral("Gradients");
+    }
+    if (metric == "training_peak") {
+        return QStringLiteral("Training peak");
+    }
     return QString::fromUtf8(metric.data(), static_cast<qsizetype>(metric.size()));
 }
 

@@ -25,6 +25,7 @@ const std::map<std::string_view, Command>& commands() {
         {"benchmark", benchmark},
         {"calibrate", calibrate},
         {"sweep", sweep},
+        {"memory", memoryOfVersion},
         {"tag", tag},
         {"delete", deleteVersions},
         {"open", openExplorer},

@@ -49,6 +49,9 @@ private:
     std::vector<std::string> m_warnings;
 };
 
+/// "sgd", "adam", or empty when --train was not given. InvalidArgument: another name.
+[[nodiscard]] base::Result<std::string> optimizerName(const CommandContext& context);
+
 using Command = base::Result<Answer> (*)(CommandContext& context);
 
 [[nodiscard]] base::Result<Answer> importBundles(CommandContext& context);
@@ -60,6 +63,7 @@ using Command = base::Result<Answer> (*)(CommandContext& context);
 [[nodiscard]] base::Result<Answer> profileVersion(CommandContext& context);
 [[nodiscard]] base::Result<Answer> benchmark(CommandContext& context);
 [[nodiscard]] base::Result<Answer> calibrate(CommandContext& context);
+[[nodiscard]] base::Result<Answer> memoryOfVersion(CommandContext& context);
 [[nodiscard]] base::Result<Answer> sweep(CommandContext& context);
 
 /// --mode, else "hot". InvalidArgument: there is no such mode.

@@ -61,6 +61,23 @@ std::string intensityText(const ordered_json& node) {
     return text;
 }
 
+std::string trainingText(const protocol::TrainingResult& training) {
+    std::vector<std::vector<std::string>> rows = {{"Backward", known(training.backwardNs, operations::durationText)},
+                                                  {"Backward FLOPs", known(training.flops, operations::flopsText)},
+                                                  {"Gradients", known(training.gradientBytes, operations::bytesText)},
+                                                  {"Peak of training", known(training.peakBytes, operations::bytesText)}};
+    if (!training.optimizer.empty()) {
+        rows.push_back({"Optimizer " + training.optimizer, known(training.optimizerNs, operations::durationText)});
+        rows.push_back({"Its state", known(training.optimizerStateBytes, operations::bytesText)});
+        rows.push_back({"Whole step", known(training.stepNs, operations::durationText)});
+    }
+    std::string text = formatTable(rows, {});
+    for (const auto& [number, reason] : training.reasons) {
+        text += number + " is unknown: " + reason + '\n';
+    }
+    return text;
+}
+
 std::string profileText(const operations::ProfileReport& report, const ordered_json& nodes) {
     const protocol::ProfileResult& result = report.result;
     std::string text = operations::versionAddress(report.version) + " on " + report.device + ", " +
@@ -72,13 +89,18 @@ std::string profileText(const operations::ProfileReport& report, const ordered_j
                          {"Saved for backward", known(result.activationBytes, operations::bytesText)},
                          {"Peak memory", known(result.peakBytes, operations::bytesText)}},
                         {});
-    std::vector<std::vector<std::string>> rows = {{"SELF", "TOTAL", "FLOPS", "FLOPS/BYTE", "MODULE", "OPERATOR OR CLASS"}};
+    if (result.training) {
+        text += trainingText(*result.training);
+    }
+    std::vector<std::vector<std::string>> rows = {
+        {"SELF", "TOTAL", "BACKWARD", "FLOPS", "FLOPS/BYTE", "MODULE", "OPERATOR OR CLASS"}};
     for (const ordered_json& node : nodes) {
         const std::string path = node["path"].get<std::string>();
         const bool isModule = node["kind"] == "module";
         rows.push_back(
             {nodeMetric(node, "latency_ns", "self", operations::durationText),
              nodeMetric(node, "latency_ns", "total", operations::durationText),
+             node["backward"].is_null() ? "-" : nodeMetric(node["backward"], "latency_ns", "self", operations::durationText),
              nodeMetric(node, "flops", "total", operations::flopsText), intensityText(node),
              path.empty() ? "(module itself)" : path,
              isModule && node["class"].is_string() ? node["class"].get<std::string>() : node["name"].get<std::string>()});
@@ -103,10 +125,16 @@ std::string profileText(const operations::ProfileReport& report, const ordered_j
 } // namespace
 
 base::Result<Answer> profileVersion(CommandContext& context) {
+    const base::Result<std::string> optimizer = optimizerName(context);
+    if (!optimizer) {
+        return optimizer.error();
+    }
     base::Result<Runner> runner = makeRunner(context);
     if (!runner) {
         return runner.error();
     }
+    runner->settings.backward = context.arguments().has("backward");
+    runner->settings.train = *optimizer;
     const auto report = runner->operations->profile(runner->address, runner->settings, runner->context);
     if (!report) {
         return report.error();

@@ -278,6 +278,7 @@ base::Result<Answer> validate(CommandContext& context) {
     }
     runner->settings.repeats = *repeats;
     runner->settings.wantsOracle = context.arguments().has("oracle");
+    runner->settings.backward = context.arguments().has("backward");
     if (isWholeRun) {
         const auto versions = operations::versionsOfRun(*runner->registry, runner->address);
         if (!versions) {

@@ -2,15 +2,32 @@
 // SPDX-License-Identifier: MIT
 #include "app/worker/Faults.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 #include <charconv>
 #include <cstdlib>
+#include <fstream>
 
 namespace modulelens::worker {
 
 namespace {
 
 constexpr std::string_view kGarbage = "garbage-after:";
+constexpr rlim_t kAllowedGrowthBytes = rlim_t{48} << 20;
+
+// Bytes of this process's address space.
+rlim_t addressSpaceBytes() {
+    rlim_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    return pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
+}
+
+void setAddressSpaceLimit(bool isLimited) {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = isLimited ? addressSpaceBytes() + kAllowedGrowthBytes : limit.rlim_max;
+    ::setrlimit(RLIMIT_AS, &limit);
+}
 
 }  // namespace
 
@@ -33,7 +50,11 @@ bool Faults::has(std::string_view kind, std::string_view method) const {
     return !m_list.empty() && m_list.find("," + std::string(kind) + ":" + std::string(method) + ",") != std::string::npos;
 }
 
-void Faults::onMethod(std::string_view method) const {
+void Faults::onMethod(std::string_view method) {
+    if (m_isLimited != has("memory-limit-in", method)) {
+        m_isLimited = !m_isLimited;
+        setAddressSpaceLimit(m_isLimited);
+    }
     if (has("crash-in", method)) {
         std::abort();
     }

@@ -11,13 +11,14 @@ namespace modulelens::worker {
 /// separated list of
 ///   crash-in:METHOD   abort when METHOD is called         hang-in:METHOD   never answer METHOD, nor its cancellation
 ///   garbage-after:N   after N answers write bytes that are no message       exit-in:METHOD   end with code 3
+///   memory-limit-in:METHOD   let the process grow by no more than 48 MiB while METHOD runs
 /// Without the variable every function does nothing. Thread-safe.
 class Faults {
 public:
     [[nodiscard]] static Faults fromEnvironment();
 
     /// Called when a handler begins.
-    void onMethod(std::string_view method) const;
+    void onMethod(std::string_view method);
     /// Called after each message that was sent; true when garbage must follow.
     [[nodiscard]] bool isGarbageDue();
 
@@ -27,6 +28,7 @@ private:
     std::string m_list;
     int m_garbageAfter = -1;
     int m_sent = 0;
+    bool m_isLimited = false;
 };
 
 }  // namespace modulelens::worker

@@ -6,6 +6,7 @@
 #include "backend/engine/Engine.h"
 #include "backend/protocol/BenchmarkMessages.h"
 #include "backend/protocol/CalibrateMessages.h"
+#include "backend/protocol/MemoryMessages.h"
 #include "backend/protocol/WorkerMessages.h"
 #include "backend/rpc/Dispatcher.h"
 
@@ -21,8 +22,9 @@ using Json = nlohmann::json;
 
 constexpr std::chrono::milliseconds kProgressInterval{34};
 
-const char* const kMethods[] = {method::kInitialize, method::kLoad,      method::kUnload,  method::kRun,    method::kValidate,
-                                method::kBenchmark,  method::kCalibrate, method::kProfile, method::kMemory, method::kShutdown};
+const char* const kMethods[] = {method::kInitialize, method::kLoad,      method::kUnload,    method::kRun,
+                                method::kValidate,   method::kGradients, method::kBenchmark, method::kCalibrate,
+                                method::kProfile,    method::kMemory,    method::kShutdown};
 
 /// Progress of one request, at most thirty messages a second.
 std::function<void(std::string_view, std::int64_t, std::int64_t)> progressOf(rpc::Dispatcher& dispatcher, std::int64_t id) {
@@ -127,14 +129,16 @@ void addMethods(rpc::Dispatcher& dispatcher, engine::Engine& engine, Faults& fau
                 [](Engine& e, const protocol::CallParams& p, const JobContext& job) { return e.run(p, job); });
     methods.add(method::kValidate, protocol::parseValidateParams,
                 [](Engine& e, const protocol::ValidateParams& p, const JobContext& job) { return e.validate(p, job); });
+    methods.add(method::kGradients, protocol::parseCallParams,
+                [](Engine& e, const protocol::CallParams& p, const JobContext& job) { return e.gradients(p, job); });
     methods.add(method::kBenchmark, protocol::parseBenchmarkParams,
                 [](Engine& e, const protocol::BenchmarkParams& p, const JobContext& job) { return e.benchmark(p, job); });
     methods.add(method::kCalibrate, protocol::parseCalibrateParams,
                 [](Engine& e, const protocol::CalibrateParams& p, const JobContext& job) { return e.calibrate(p, job); });
     methods.add(method::kProfile, protocol::parseProfileParams,
                 [](Engine& e, const protocol::ProfileParams& p, const JobContext& job) { return e.profile(p, job); });
-    methods.add(method::kMemory, protocol::parseProfileParams,
-                [](Engine& e, const protocol::ProfileParams& p, const JobContext& job) { return e.memory(p, job); });
+    methods.add(method::kMemory, protocol::parseMemoryParams,
+                [](Engine& e, const protocol::MemoryParams& p, const JobContext& job) { return e.memory(p, job); });
 }
 
 }  // namespace modulelens::worker

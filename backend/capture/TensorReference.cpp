@@ -109,6 +109,9 @@ TensorReference readTensorReference(const JsonView& view) {
     if (const auto offset = view.find("offset")) {
         tensor.offset = offset->nonNegative();
     }
+    if (const auto bytes = view.find("storage_bytes")) {
+        tensor.storageBytes = bytes->nonNegative();
+    }
     checkReach(view, tensor);
     checkStoredShape(view, tensor);
     if (const auto digest = view.find("ref")) {

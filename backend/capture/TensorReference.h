@@ -24,6 +24,7 @@ struct TensorReference {
     std::optional<std::int64_t> object;      ///< Same number within one call or state: the same tensor object.
     std::optional<std::int64_t> storage;     ///< Same number within one call or state: the same storage.
     std::int64_t offset = 0;                 ///< Of the view in its storage, in elements.
+    std::int64_t storageBytes = 0;  ///< Of the whole captured storage; 0 when the view is all of it, or nothing is known.
     std::string device = "cpu";
     bool isParameter = false;
     bool requiresGrad = false;

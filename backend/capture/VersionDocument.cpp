@@ -66,6 +66,17 @@ StateChanges readChanges(const JsonView& call, std::string_view key) {
     return changes;
 }
 
+std::map<std::string, std::optional<TensorReference>> readGradients(const JsonView& gradients, std::string_view key) {
+    std::map<std::string, std::optional<TensorReference>> read;
+    if (const auto view = gradients.find(key)) {
+        const nlohmann::json& json = view->json();
+        view->forEachMember([&](const std::string& name, const JsonView& member) {
+            read.emplace(name, json.at(name).is_null() ? std::nullopt : std::optional(readStateTensor(member)));
+        });
+    }
+    return read;
+}
+
 std::vector<AutocastState> readAutocast(const JsonView& call) {
     std::vector<AutocastState> states;
     const auto list = call.find("autocast");
@@ -110,6 +121,13 @@ CallDocument readCall(const JsonView& view) {
     if (const auto program = view.find("program")) {
         call.program = program->digest();
     }
+    if (const auto gradients = view.find("gradients")) {
+        CallGradients& read = call.gradients.emplace();
+        read.isOfCaptured = gradients->stringOr("of", "sum") == "captured";
+        read.outputs = readChanges(*gradients, "outputs");
+        read.inputs = readGradients(*gradients, "inputs");
+        read.parameters = readGradients(*gradients, "parameters");
+    }
     call.json = std::make_shared<const nlohmann::json>(view.json());
     return call;
 }
@@ -141,6 +159,19 @@ void gatherReferences(const JsonView& view, VersionDocument& version) {
         for (const std::string_view key : {"mutated", "state_before", "state_after"}) {
             if (const auto changes = json.find(key)) {
                 collectAllReferences(*changes, references);
+            }
+        }
+        if (const auto gradients = json.find("gradients")) {
+            collectAllReferences(*gradients, references);
+        }
+        if (call.gradients) {
+            addKept(call.gradients->outputs, references);
+            for (const auto* given : {&call.gradients->inputs, &call.gradients->parameters}) {
+                for (const auto& [name, gradient] : *given) {
+                    if (gradient) {
+                        references.push_back(*gradient);
+                    }
+                }
             }
         }
         addKept(call.mutated, references);

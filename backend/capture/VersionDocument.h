@@ -45,6 +45,14 @@ struct AutocastState {
     bool cacheEnabled = true;
 };
 
+/// Gradients of a call, as eager PyTorch gives them. What got none is absent from `outputs`, and std::nullopt in the others.
+struct CallGradients {
+    bool isOfCaptured = false;               ///< For the captured gradients of the outputs; else for the sum of the outputs.
+    std::map<std::string, TensorReference> outputs;   ///< By pointer.
+    std::map<std::string, std::optional<TensorReference>> inputs;   ///< By pointer.
+    std::map<std::string, std::optional<TensorReference>> parameters;   ///< By name.
+};
+
 /// One captured execution. `json` is the call object that JSON Pointers address; it holds "args", "kwargs", "output".
 struct CallDocument {
     std::string method;
@@ -61,6 +69,7 @@ struct CallDocument {
     std::string exceptionType;               ///< Empty when the call returned.
     std::string exceptionMessage;
     std::string program;                     ///< Digest, or empty.
+    std::optional<CallGradients> gradients;
     std::shared_ptr<const nlohmann::json> json;
 };
 

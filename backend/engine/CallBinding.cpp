@@ -361,6 +361,9 @@ CallBinding::Outcome CallBinding::run(const std::atomic<bool>& stop, const RunOp
         if (options.afterRun) {
             options.afterRun();
         }
+        if (options.withOutputs) {
+            options.withOutputs(outcome.outputs);
+        }
         writeBack(outcome.outputs);
     }
     m_mustCompare = isFirst;

@@ -36,6 +36,8 @@ public:
         std::function<void()> afterRun;
         /// Called when all work was given to the device, before it is waited for.
         std::function<void()> afterLaunch;
+        /// Called last with the run's outputs, still in the call's modes, before mutated inputs are written back.
+        std::function<void(std::vector<c10::IValue>&)> withOutputs;
     };
     struct Outcome {
         std::vector<c10::IValue> outputs;     ///< One for each output of the program's signature.

@@ -7,8 +7,10 @@
 #include "backend/engine/Calibration.h"
 #include "backend/engine/CallBinding.h"
 #include "backend/engine/Devices.h"
+#include "backend/engine/GradientCheck.h"
 #include "backend/engine/Interruption.h"
 #include "backend/engine/MachineState.h"
+#include "backend/engine/MemoryReport.h"
 #include "backend/engine/Passes.h"
 #include "backend/engine/Profiler.h"
 #include "backend/engine/TensorMemory.h"
@@ -229,6 +231,16 @@ base::Result<protocol::ValidateResult> Engine::validate(const protocol::Validate
         });
 }
 
+base::Result<protocol::ValidateResult> Engine::gradients(const protocol::CallParams& params, const JobContext& job) {
+    return m_data->withCall<protocol::ValidateResult>(
+        params, job, [&](CallBinding& binding, const std::atomic<bool>& stop) -> base::Result<protocol::ValidateResult> {
+            if (job.progress) {
+                job.progress("gradients", 0, 0);
+            }
+            return checkGradients(binding, stop);
+        });
+}
+
 base::Result<protocol::BenchmarkResult> Engine::benchmark(const protocol::BenchmarkParams& params, const JobContext& job) {
     return m_data->withCall<protocol::BenchmarkResult>(
         params.call, job, [&](CallBinding& first, const std::atomic<bool>& stop) -> base::Result<protocol::BenchmarkResult> {
@@ -281,14 +293,15 @@ base::Result<protocol::CalibrateResult> Engine::calibrate(const protocol::Calibr
 base::Result<protocol::ProfileResult> Engine::profile(const protocol::ProfileParams& params, const JobContext& job) {
     return m_data->withCall<protocol::ProfileResult>(
         params.call, job, [&](CallBinding& binding, const std::atomic<bool>& stop) -> base::Result<protocol::ProfileResult> {
-            return profileCall(binding, params, ProfilePasses::All, m_data->nextFile("profile", ".safetensors"), stop, job);
+            return profileCall(binding, params, m_data->nextFile("profile", ".safetensors"), stop, job);
         });
 }
 
-base::Result<protocol::ProfileResult> Engine::memory(const protocol::ProfileParams& params, const JobContext& job) {
-    return m_data->withCall<protocol::ProfileResult>(
-        params.call, job, [&](CallBinding& binding, const std::atomic<bool>& stop) -> base::Result<protocol::ProfileResult> {
-            return profileCall(binding, params, ProfilePasses::Memory, m_data->nextFile("memory", ".safetensors"), stop, job);
+base::Result<protocol::MemoryResult> Engine::memory(const protocol::MemoryParams& params, const JobContext& job) {
+    return m_data->withCall<protocol::MemoryResult>(
+        params.call, job, [&](CallBinding& binding, const std::atomic<bool>& stop) -> base::Result<protocol::MemoryResult> {
+            const MemoryFiles files{m_data->nextFile("memory", ".safetensors"), m_data->nextFile("timeline", ".safetensors")};
+            return memoryCall(binding, params, files, stop, job);
         });
 }
 

@@ -22,6 +22,8 @@ struct ValidateParams;
 struct ValidateResult;
 struct ProfileParams;
 struct ProfileResult;
+struct MemoryParams;
+struct MemoryResult;
 struct BenchmarkParams;
 struct BenchmarkResult;
 struct CalibrateParams;
@@ -57,16 +59,18 @@ public:
     [[nodiscard]] base::Result<protocol::RunResult> run(const protocol::CallParams& params, const JobContext& job);
     [[nodiscard]] base::Result<protocol::ValidateResult> validate(const protocol::ValidateParams& params,
                                                                   const JobContext& job);
+    /// Forward and backward; the gradients compared with captured ones.
+    [[nodiscard]] base::Result<protocol::ValidateResult> gradients(const protocol::CallParams& params, const JobContext& job);
     /// Of two sides that name one handle, both must name the same call.
     [[nodiscard]] base::Result<protocol::BenchmarkResult> benchmark(const protocol::BenchmarkParams& params,
                                                                     const JobContext& job);
     /// Peaks of a device. EnvironmentMissing, OutOfMemory.
     [[nodiscard]] base::Result<protocol::CalibrateResult> calibrate(const protocol::CalibrateParams& params,
                                                                     const JobContext& job);
-    /// All passes; the profile is written to the scratch folder.
+    /// All passes, those over backward when asked for; the profile is written to the scratch folder.
     [[nodiscard]] base::Result<protocol::ProfileResult> profile(const protocol::ProfileParams& params, const JobContext& job);
-    /// The memory and activation passes alone, as a profile without latency and FLOPs.
-    [[nodiscard]] base::Result<protocol::ProfileResult> memory(const protocol::ProfileParams& params, const JobContext& job);
+    /// The memory passes alone; a profile with memory columns and a timeline are written to the scratch folder.
+    [[nodiscard]] base::Result<protocol::MemoryResult> memory(const protocol::MemoryParams& params, const JobContext& job);
 
     /// True after a job met a device that answers nothing any more (it then failed as WorkerCrashed). No later job of this
     /// process can use that device: the process should end, so that a new one begins afresh.

@@ -3,16 +3,12 @@
 #include "backend/engine/Passes.h"
 
 #include <ATen/core/Tensor.h>
-#include <c10/core/Allocator.h>
-#include <c10/util/ThreadLocalDebugInfo.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 
 namespace modulelens::engine {
 
@@ -59,54 +55,6 @@ public:
     int current = -1;
 };
 
-/// Notes every allocation and release of the thread that it is installed on.
-class AllocationLog : public c10::MemoryReportingInfoBase {
-public:
-    struct Event {
-        void* pointer;
-        std::int64_t bytes;                   ///< Negative: released.
-        int step;
-    };
-
-    explicit AllocationLog(const StepTracker& tracker) : m_tracker(tracker) {}
-
-    void reportMemoryUsage(void* pointer, std::int64_t bytes, std::size_t, std::size_t, c10::Device) override {
-        const std::lock_guard lock(m_mutex);
-        events.push_back({pointer, bytes, m_tracker.current});
-    }
-    bool memoryProfilingEnabled() const override { return true; }
-
-    std::vector<Event> events;
-
-private:
-    std::mutex m_mutex;
-    const StepTracker& m_tracker;
-};
-
-struct Block {
-    std::int64_t bytes = 0;
-    int step = -1;
-};
-
-/// Replays the log; `visit(index, alive bytes)` after each event. Releases of what was there before the run do not count.
-template <class Visit>
-void replay(const std::vector<AllocationLog::Event>& events, std::unordered_map<void*, Block>& alive, Visit visit) {
-    std::int64_t bytes = 0;
-    for (std::size_t i = 0; i < events.size(); ++i) {
-        const AllocationLog::Event& event = events[i];
-        if (event.bytes > 0) {
-            alive[event.pointer] = {event.bytes, event.step};
-            bytes += event.bytes;
-        } else if (const auto found = alive.find(event.pointer); found != alive.end()) {
-            bytes -= found->second.bytes;
-            alive.erase(found);
-        }
-        if (!visit(i, bytes)) {
-            return;
-        }
-    }
-}
-
 /// Collects what autograd saves while it exists.
 class SavedTensorLog {
 public:
@@ -121,6 +69,12 @@ public:
 
     void exclude(const at::Tensor& tensor) { m_excluded.insert(tensor.storage().unsafeGetStorageImpl()); }
 
+    /// The captured storage behind `tensor` was larger than the one that it has here.
+    void setCapturedStorage(const at::Tensor& tensor, std::int64_t bytes) {
+        std::int64_t& largest = m_capturedBytes[tensor.storage().unsafeGetStorageImpl()];
+        largest = std::max(largest, bytes);
+    }
+
     void add(const at::Tensor& tensor) {
         ++m_result.savedTensors;
         if (!tensor.has_storage() || m_excluded.count(tensor.storage().unsafeGetStorageImpl()) != 0) {
@@ -129,7 +83,9 @@ public:
         Kept& kept = m_kept[tensor.storage().unsafeGetStorageImpl()];
         if (!kept.storage) {
             kept.storage = tensor.storage();
-            m_result.heldBytes += static_cast<std::int64_t>(kept.storage.nbytes());
+            const auto captured = m_capturedBytes.find(kept.storage.unsafeGetStorageImpl());
+            m_result.heldBytes += std::max(static_cast<std::int64_t>(kept.storage.nbytes()),
+                                           captured == m_capturedBytes.end() ? std::int64_t{0} : captured->second);
         }
         if (!kept.views.insert({tensor.storage_offset(), tensor.sizes().vec(), tensor.strides().vec()}).second) {
             return;
@@ -159,6 +115,7 @@ private:
     const StepTracker& m_tracker;
     StepActivations& m_result;
     std::set<const c10::StorageImpl*> m_excluded;
+    std::map<const c10::StorageImpl*, std::int64_t> m_capturedBytes;
     std::map<const c10::StorageImpl*, Kept> m_kept;
 };
 
@@ -204,47 +161,6 @@ StepTimes timeSteps(CallBinding& binding, const std::atomic<bool>& stop) {
     return times;
 }
 
-StepMemory trackMemory(CallBinding& binding, const std::atomic<bool>& stop) {
-    StepMemory memory;
-    const std::size_t count = binding.program().plan().steps.size();
-    memory.atPeak.resize(count);
-    memory.highWater.resize(count);
-    StepTracker tracker;
-    const auto log = std::make_shared<AllocationLog>(tracker);
-    std::optional<c10::DebugInfoGuard> guard;
-    CallBinding::RunOptions options;
-    options.observer = &tracker;
-    options.beforeRun = [&] { guard.emplace(c10::DebugInfoKind::PROFILER_STATE, log); };
-    options.afterRun = [&] { guard.reset(); };
-    (void)binding.run(stop, options);
-    guard.reset();
-
-    std::size_t peakIndex = 0;
-    std::unordered_map<void*, Block> alive;
-    replay(log->events, alive, [&](std::size_t i, std::int64_t bytes) {
-        if (bytes > memory.peakBytes) {
-            memory.peakBytes = bytes;
-            peakIndex = i;
-        }
-        if (log->events[i].step >= 0) {
-            std::int64_t& highest = memory.highWater[static_cast<std::size_t>(log->events[i].step)];
-            highest = std::max(highest, bytes);
-        }
-        return true;
-    });
-    if (memory.peakBytes > 0) {
-        alive.clear();
-        replay(log->events, alive, [&](std::size_t i, std::int64_t) { return i < peakIndex; });
-        // NOLINTNEXTLINE(bugprone-nondeterministic-pointer-iteration-order): the sums are the same in any order.
-        for (const auto& [pointer, block] : alive) {
-            if (!memory.atPeak.empty()) {
-                memory.atPeak[static_cast<std::size_t>(std::max(block.step, 0))] += block.bytes;
-            }
-        }
-    }
-    return memory;
-}
-
 StepActivations recordActivations(CallBinding& binding, const std::atomic<bool>& stop) {
     StepActivations activations;
     activations.live.resize(binding.program().plan().steps.size());
@@ -257,6 +173,11 @@ StepActivations recordActivations(CallBinding& binding, const std::atomic<bool>&
         log.emplace(tracker, activations);
         for (const Leaf& leaf : binding.program().state().all()) {
             log->exclude(leaf.tensor);
+        }
+        for (const Leaf& leaf : binding.inputLeaves().all()) {
+            if (leaf.reference.storageBytes > 0 && leaf.tensor.has_storage()) {
+                log->setCapturedStorage(leaf.tensor, leaf.reference.storageBytes);
+            }
         }
     };
     {

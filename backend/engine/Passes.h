@@ -37,14 +37,6 @@ struct StepCosts {
 };
 [[nodiscard]] StepCosts countSteps(CallBinding& binding, const std::atomic<bool>& stop);
 
-/// Memory that the run itself asked for: inputs and weights do not count.
-struct StepMemory {
-    std::int64_t peakBytes = 0;
-    std::vector<std::int64_t> atPeak;         ///< By step id: bytes allocated by it and alive at the peak; sums to the peak.
-    std::vector<std::int64_t> highWater;      ///< By step id: the most that was alive while it ran.
-};
-[[nodiscard]] StepMemory trackMemory(CallBinding& binding, const std::atomic<bool>& stop);
-
 /// What autograd keeps for backward when grad mode is on: unique storages that are neither parameters nor buffers, by
 /// the bytes of the views kept, at the step that first kept them.
 struct StepActivations {

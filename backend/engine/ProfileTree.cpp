@@ -93,9 +93,22 @@ private:
     std::map<std::string, int> m_modules;
 };
 
-void addIfKnown(Tree& tree, int scope, const char* metric, const std::optional<std::int64_t>& value) {
+void addIfKnown(Tree& tree, int scope, const char* metric, const std::optional<std::int64_t>& value,
+                Direction direction = Direction::Forward) {
     if (value) {
-        tree.builder.addSelf(scope, metric, Direction::Forward, *value);
+        tree.builder.addSelf(scope, metric, direction, *value);
+    }
+}
+
+void addBackward(Tree& tree, int scope, const BackwardNumbers& numbers) {
+    addIfKnown(tree, scope, "latency", numbers.latencyNs, Direction::Backward);
+    addIfKnown(tree, scope, "flops", numbers.flops, Direction::Backward);
+    addIfKnown(tree, scope, "bytes", numbers.bytes, Direction::Backward);
+}
+
+void addOwn(Tree& tree, const char* metric, const std::vector<OwnBytes>& owners) {
+    for (const OwnBytes& own : owners) {
+        tree.builder.addSelf(tree.owner(own.module), metric, Direction::Forward, own.bytes);
     }
 }
 
@@ -131,6 +144,8 @@ base::Result<std::shared_ptr<const profile::Profile>> makeProfile(const graph::P
         addIfKnown(tree, scope, "peak", numbers.peakBytes);
         addIfKnown(tree, scope, "high_water", numbers.highWaterBytes);
         addIfKnown(tree, scope, "activation", numbers.activationBytes);
+        addIfKnown(tree, scope, "training_peak", numbers.trainingPeakBytes);
+        addBackward(tree, scope, numbers.backward);
         explainedNs += numbers.latencyNs.value_or(0);
     }
     std::sort(modules.begin(), modules.end());
@@ -138,8 +153,15 @@ base::Result<std::shared_ptr<const profile::Profile>> makeProfile(const graph::P
     markGaps(tree, input, modules, "flops", &OperatorNumbers::flops);
     markGaps(tree, input, modules, "bytes", &OperatorNumbers::bytes);
     tree.builder.addSelf(tree.root(), "parameters", Direction::Forward, 0);
-    for (const OwnParameters& parameters : input.parameters) {
-        tree.builder.addSelf(tree.owner(parameters.module), "parameters", Direction::Forward, parameters.bytes);
+    addOwn(tree, "parameters", input.parameters);
+    addOwn(tree, "buffers", input.buffers);
+    addOwn(tree, "gradients", input.gradients);
+    for (const TrainingRow& row : input.trainingRows) {
+        const int module = tree.owner(row.module);
+        const int scope = tree.builder.addScope(module, row.isOperator ? ScopeKind::Operator : ScopeKind::Unattributed,
+                                                row.name, row.isOperator ? row.module : std::string(), "", 0);
+        addIfKnown(tree, scope, "training_peak", row.trainingPeakBytes);
+        addBackward(tree, scope, row.backward);
     }
     if (input.plainNs && *input.plainNs > explainedNs) {
         const int rest = tree.builder.addScope(tree.root(), ScopeKind::Unattributed, "not in any operator", "", "", 0);
@@ -147,6 +169,9 @@ base::Result<std::shared_ptr<const profile::Profile>> makeProfile(const graph::P
     }
     if (!input.plainSamples.empty()) {
         tree.builder.setSamples("latency", Direction::Forward, input.plainSamples);
+    }
+    if (!input.backwardSamples.empty()) {
+        tree.builder.setSamples("latency", Direction::Backward, input.backwardSamples);
     }
     tree.builder.setCoverage(input.coverage);
     for (const auto& [key, value] : input.facts) {

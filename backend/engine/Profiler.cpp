@@ -3,95 +3,22 @@
 #include "backend/engine/Profiler.h"
 
 #include "backend/engine/CostSummary.h"
+#include "backend/engine/MemoryPass.h"
 #include "backend/engine/Passes.h"
 #include "backend/engine/ProfileTree.h"
+#include "backend/engine/Repetitions.h"
+#include "backend/engine/StateBytes.h"
+#include "backend/engine/TrainingProfiler.h"
 #include "backend/profile/ProfileFile.h"
 
 #include <ATen/Parallel.h>
 #include <torch/version.h>
 #include <algorithm>
-#include <chrono>
 #include <numeric>
-#include <set>
 
 namespace modulelens::engine {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-constexpr int kFewestRepetitions = 3;
-
-/// A number of repetitions, cut short when the time is up, but never below a few.
-class Budget {
-public:
-    Budget(int repetitions, std::int64_t budgetMs)
-        : m_repetitions(std::max(repetitions, 1)),
-          m_end(Clock::now() + std::chrono::milliseconds(std::max<std::int64_t>(budgetMs, 0))) {}
-
-    [[nodiscard]] bool allows(int done) const {
-        return done < m_repetitions && (done < kFewestRepetitions || Clock::now() < m_end);
-    }
-
-private:
-    int m_repetitions;
-    Clock::time_point m_end;
-};
-
-void report(const JobContext& job, std::string_view stage, std::int64_t done, std::int64_t total) {
-    if (job.progress) {
-        job.progress(stage, done, total);
-    }
-}
-
-std::vector<const Step*> executionOrder(const PlanGraph& graph) {
-    std::vector<const Step*> order;
-    for (const Step& step : graph.steps) {
-        order.push_back(&step);
-        for (const ArgumentSource& argument : step.arguments) {
-            if (argument.graph) {
-                const std::vector<const Step*> inner = executionOrder(*argument.graph);
-                order.insert(order.end(), inner.begin(), inner.end());
-            }
-        }
-    }
-    return order;
-}
-
-/// Parameter bytes of each module, each storage at the first name that reaches it, in the program's order of parameters.
-std::vector<OwnParameters> ownParameters(const LoadedProgram& program, std::int64_t& totalBytes) {
-    std::vector<std::string> names;
-    std::set<std::string> isListed;
-    const auto list = [&](const std::string& name) {
-        if (isListed.insert(name).second) {
-            names.push_back(name);
-        }
-    };
-    for (const graph::InputSpec& spec : program.program().inputs) {
-        if (spec.kind == graph::InputKind::Parameter) {
-            list(spec.target);
-        }
-    }
-    for (const auto& [name, tensor] : program.stateTensors()) {
-        list(name);
-    }
-    std::vector<OwnParameters> owners;
-    std::set<std::int64_t> storages;
-    for (const std::string& name : names) {
-        const auto found = program.stateTensors().find(name);
-        if (found == program.stateTensors().end() || found->second.isBuffer) {
-            continue;
-        }
-        const capture::TensorReference& tensor = found->second.tensor;
-        if (tensor.storage && !storages.insert(*tensor.storage).second) {
-            continue;
-        }
-        const std::size_t dot = name.rfind('.');
-        owners.push_back({dot == std::string::npos ? std::string() : name.substr(0, dot), tensor.viewBytes()});
-        totalBytes += tensor.viewBytes();
-    }
-    return owners;
-}
 
 class Profiler {
 public:
@@ -104,14 +31,16 @@ public:
           m_executions(m_plan.steps.size()),
           m_numbers(m_plan.steps.size()) {}
 
-    base::Result<protocol::ProfileResult> run(ProfilePasses passes, const std::filesystem::path& file) {
-        if (passes == ProfilePasses::All) {
-            warmUp();
-            time();
-            count();
-        }
+    base::Result<protocol::ProfileResult> run(const std::filesystem::path& file) {
+        warmUp();
+        time();
+        count();
         remember();
         keepSaved();
+        if (m_params.backward || !m_params.train.empty()) {
+            m_training = profileTraining(m_binding, m_params, m_stop, m_job);
+            m_result.training = m_training.result;
+        }
         return write(file);
     }
 
@@ -182,10 +111,7 @@ private:
 
     void remember() {
         report(m_job, "memory", 0, 2);
-        if (!m_binding.program().devices().to.is_cpu() && m_plan.steps.empty()) {
-            return;
-        }
-        const StepMemory memory = trackMemory(m_binding, m_stop);
+        const MemoryHistory memory = trackMemory(m_binding, m_stop);
         m_result.peakBytes = memory.peakBytes;
         for (std::size_t step = 0; step < m_numbers.size(); ++step) {
             m_numbers[step].peakBytes = memory.atPeak[step];
@@ -219,20 +145,28 @@ private:
     base::Result<protocol::ProfileResult> write(const std::filesystem::path& file) {
         ProfileInput input;
         input.rootName = m_params.name;
-        std::int64_t parameterBytes = 0;
-        input.parameters = ownParameters(m_binding.program(), parameterBytes);
-        m_result.parameterBytes = parameterBytes;
+        StateBytes state = stateBytes(m_binding.program().program(), m_binding.program().stateTensors());
+        input.parameters = std::move(state.parameters);
+        input.buffers = std::move(state.buffers);
+        m_result.parameterBytes = state.parameterBytes;
         for (const Step* step : executionOrder(m_plan.root)) {
             const auto id = static_cast<std::size_t>(step->id);
             const bool isShown = step->kind != StepKind::PythonOperator && (m_executions[id] > 0 || !m_result.latencyNs);
             if (isShown) {
                 m_numbers[id].scope = step->node->scope;
                 m_numbers[id].name = step->name;
+                if (!m_training.steps.empty()) {
+                    m_numbers[id].backward = m_training.steps[id];
+                    m_numbers[id].trainingPeakBytes = m_training.trainingPeak[id];
+                }
                 input.operators.push_back(m_numbers[id]);
             }
         }
         input.plainNs = m_result.latencyNs;
         input.plainSamples = m_result.samplesNs;
+        input.trainingRows = m_training.rows;
+        input.gradients = m_training.gradients;
+        input.backwardSamples = m_training.result.backwardSamplesNs;
         input.coverage = m_coverage;
         input.facts = facts();
         auto profile = makeProfile(m_plan.program ? *m_plan.program : graph::Program{}, input);
@@ -258,6 +192,9 @@ private:
         facts["engine"] = "program";
         facts["repetitions"] = std::to_string(m_result.samplesNs.size());
         facts["mode"] = "hot";
+        if (m_result.training && m_result.training->backwardNs) {
+            facts["loss"] = m_result.training->loss;
+        }
         facts["flops_convention"] = "2 per multiply-add, matrix products only";
         facts["causal_convention"] = "dense";
         return facts;
@@ -273,14 +210,30 @@ private:
     profile::CoverageLists m_coverage;
     std::map<std::string, std::string> m_facts;
     protocol::ProfileResult m_result;
+    TrainingProfile m_training;
 };
 
 }  // namespace
 
+std::vector<const Step*> executionOrder(const PlanGraph& graph) {
+    std::vector<const Step*> order;
+    order.reserve(graph.steps.size());
+    for (const Step& step : graph.steps) {
+        order.push_back(&step);
+        for (const ArgumentSource& argument : step.arguments) {
+            if (argument.graph) {
+                const std::vector<const Step*> inner = executionOrder(*argument.graph);
+                order.insert(order.end(), inner.begin(), inner.end());
+            }
+        }
+    }
+    return order;
+}
+
 base::Result<protocol::ProfileResult> profileCall(CallBinding& binding, const protocol::ProfileParams& params,
-                                                  ProfilePasses passes, const std::filesystem::path& file,
-                                                  const std::atomic<bool>& stop, const JobContext& job) {
-    return Profiler(binding, params, stop, job).run(passes, file);
+                                                  const std::filesystem::path& file, const std::atomic<bool>& stop,
+                                                  const JobContext& job) {
+    return Profiler(binding, params, stop, job).run(file);
 }
 
 }  // namespace modulelens::engine

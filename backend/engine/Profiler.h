@@ -6,15 +6,17 @@
 #include "backend/engine/Engine.h"
 
 #include <filesystem>
+#include <vector>
 
 namespace modulelens::engine {
-
-enum class ProfilePasses { All, Memory };
 
 /// Runs the passes on a bound call and writes the profile to `file`. A pass that cannot give a number leaves its metric
 /// unknown, with the reason. Throws Failure: Cancelled, or what made the plain run fail.
 [[nodiscard]] base::Result<protocol::ProfileResult> profileCall(CallBinding& binding, const protocol::ProfileParams& params,
-                                                                ProfilePasses passes, const std::filesystem::path& file,
+                                                                const std::filesystem::path& file,
                                                                 const std::atomic<bool>& stop, const JobContext& job);
+
+/// Every step of `graph` and of the sub-graphs inside it, each before the steps of its own sub-graphs.
+[[nodiscard]] std::vector<const Step*> executionOrder(const PlanGraph& graph);
 
 }  // namespace modulelens::engine

@@ -9,6 +9,8 @@
 #include "backend/operations/Calibrating.h"
 #include "backend/operations/CalibrationStore.h"
 #include "backend/operations/DeviceLock.h"
+#include "backend/operations/MemoryOperation.h"
+#include "backend/operations/OperationSteps.h"
 #include "backend/operations/ResultDocuments.h"
 #include "backend/operations/StaticProfile.h"
 #include "backend/operations/Sweep.h"
@@ -19,6 +21,7 @@
 #include "backend/operations/WorkerJobs.h"
 #include "backend/profile/ProfileFile.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -27,32 +30,6 @@
 namespace modulelens::operations {
 
 namespace {
-
-std::string lastClassSegment(const std::string& className) {
-    const std::size_t split = className.find_last_of(":.");
-    return split == std::string::npos ? className : className.substr(split + 1);
-}
-
-/// Stores a measurement; a registry that cannot be written costs the history, not the answer.
-std::string store(registry::Registry& registry, const std::string& id, const registry::StoredResult& result,
-                  std::vector<std::string>& warnings) {
-    const base::Result<registry::StoredResult> stored = registry.storeResult(id, result);
-    if (!stored) {
-        warnings.push_back("The result was not stored: " + stored.error().message);
-        return {};
-    }
-    return stored->id;
-}
-
-/// The captured call, ready for a worker. Unsupported: the version has no program; `stillPossible` says what works without.
-base::Result<protocol::CallParams> programCall(registry::Registry& registry, const VersionInput& input,
-                                               const char* stillPossible) {
-    if (input.program.empty()) {
-        return base::Error{base::ErrorCode::Unsupported, "'" + input.address() + "' has no program: " + input.noProgramReason,
-                           stillPossible};
-    }
-    return callParams(registry, input);
-}
 
 /// The measured peaks of the worker's machine, as facts of a profile; empty when they were not measured.
 std::map<std::string, std::string> peaksOf(workerclient::WorkerClient& client, const RunSettings& settings,
@@ -66,15 +43,24 @@ std::map<std::string, std::string> peaksOf(workerclient::WorkerClient& client, c
     return calibration ? peakFacts(*calibration) : std::map<std::string, std::string>();
 }
 
-void removeScratchFile(const std::string& file) {
-    if (!file.empty()) {
-        // What is left goes with the scratch folder at the end.
-        static_cast<void>(base::realFileSystem().remove(file));
+/// Compares the gradients as well; the worse verdict counts.
+base::Result<void> checkGradients(workerclient::WorkerClient& client, const protocol::CallParams& call,
+                                  const workerclient::RequestContext& request, ValidationReport& report) {
+    base::Result<protocol::ValidateResult> result = client.gradients(call, request);
+    if (!result) {
+        return result.error();
     }
-}
-
-std::string serialized(const nlohmann::ordered_json& document) {
-    return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    report.gradientVerdict = result->verdict;
+    report.exact = report.exact && result->exact;
+    report.leaves.insert(report.leaves.end(), result->leaves.begin(), result->leaves.end());
+    if (result->maxAbsDiff) {
+        report.maxAbsDiff = std::max(report.maxAbsDiff.value_or(0), *result->maxAbsDiff);
+    }
+    if (result->verdict == "fail" || (result->verdict == "not_comparable" && report.verdict == "pass")) {
+        report.verdict = result->verdict;
+        report.reason = result->reason;
+    }
+    return {};
 }
 
 } // namespace
@@ -207,7 +193,7 @@ base::Result<ValidationReport> Operations::validate(const std::string& addressOr
             report.oracle = std::move(result->oracle);
             report.warnings = loaded.warnings;
             report.warnings.insert(report.warnings.end(), result->warnings.begin(), result->warnings.end());
-            return {};
+            return settings.backward ? checkGradients(client, params.call, request, report) : base::Result<void>();
         };
         if (base::Result<void> done = m_data->worker.run(registry(), *input, settings.device, context, job); !done) {
             return done.error();
@@ -215,8 +201,9 @@ base::Result<ValidationReport> Operations::validate(const std::string& addressOr
         nlohmann::ordered_json document = validationDocument(report);
         document["warnings"] = report.warnings;
         report.resultId =
-            store(registry(), report.version.id,
-                  {{}, "validation", {}, settings.device, report.engine, serialized(document), {}}, report.warnings);
+            storeResult(registry(), report.version.id,
+                        {{}, "validation", {}, settings.device, report.engine, serialized(document), {}}, report.warnings)
+                .id;
         return report;
     });
 }
@@ -237,6 +224,8 @@ base::Result<ProfileReport> Operations::profile(const std::string& addressOrId, 
         params.call = *std::move(call);
         params.call.threads = settings.threads;
         params.name = lastClassSegment(input->document.className);
+        params.backward = settings.backward;
+        params.train = settings.train;
         ProfileReport report;
         report.version = input->summary;
         report.device = settings.device;
@@ -270,9 +259,11 @@ base::Result<ProfileReport> Operations::profile(const std::string& addressOrId, 
             std::from_chars(fact->second.data(), fact->second.data() + fact->second.size(), report.threads);
         }
         report.resultId =
-            store(registry(), report.version.id,
-                  {{}, "profile", {}, settings.device, report.engine, serialized(profileDocument(report)), report.result.file},
-                  report.warnings);
+            storeResult(
+                registry(), report.version.id,
+                {{}, "profile", {}, settings.device, report.engine, serialized(profileDocument(report)), report.result.file},
+                report.warnings)
+                .id;
         removeScratchFile(report.result.file);
         report.result.file.clear();
         return report;
@@ -296,8 +287,9 @@ base::Result<BenchmarkReport> Operations::benchmark(const std::vector<std::strin
         for (const BenchmarkSideReport& side : report->sides) {
             if (stored.insert(side.version.id).second) {
                 report->resultId =
-                    store(registry(), side.version.id, {{}, "benchmark", {}, settings.run.device, side.engine, document, {}},
-                          report->warnings);
+                    storeResult(registry(), side.version.id,
+                                {{}, "benchmark", {}, settings.run.device, side.engine, document, {}}, report->warnings)
+                        .id;
             }
         }
         return report;
@@ -328,12 +320,18 @@ base::Result<SweepReport> Operations::sweep(const std::string& addressOrId, cons
         base::Result<SweepReport> report = runSweep(registry(), m_data->worker, *archive->program, *input, settings, context);
         if (report) {
             report->resultId =
-                store(registry(), report->version.id,
-                      {{}, "benchmark", {}, settings.run.device, "program", serialized(sweepDocument(*report)), {}},
-                      report->warnings);
+                storeResult(registry(), report->version.id,
+                            {{}, "benchmark", {}, settings.run.device, "program", serialized(sweepDocument(*report)), {}},
+                            report->warnings)
+                    .id;
         }
         return report;
     });
+}
+
+base::Result<MemoryReport> Operations::memory(const std::string& addressOrId, const RunSettings& settings,
+                                              const OperationContext& context) {
+    return base::guarded("memory", [&] { return measureMemory(registry(), m_data->worker, addressOrId, settings, context); });
 }
 
 base::Result<std::shared_ptr<const profile::Profile>> Operations::staticProfile(const std::string& addressOrId) {

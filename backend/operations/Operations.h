@@ -37,6 +37,8 @@ struct RunSettings {
     int call = 0;                          ///< Which captured call.
     std::optional<int> repeats;            ///< Runs of a validation; absent: 5, fewer when they take long.
     bool wantsOracle = false;              ///< Validation in float64 too, even when all bits are equal.
+    bool backward = false;                 ///< Validation and profile: the backward pass as well.
+    std::string train;                     ///< Profile and memory: a training step with "sgd" or "adam"; empty: none.
 };
 
 struct RebuildReport {
@@ -61,6 +63,7 @@ struct ValidationReport {
     std::string reason;
     std::optional<protocol::RepeatResult> repeats;
     std::optional<protocol::OracleResult> oracle;
+    std::string gradientVerdict;           ///< As verdict, of the gradients alone; empty when they were not asked for.
     std::vector<std::string> warnings;
     std::string resultId;                  ///< Of the stored result.
 };
@@ -75,6 +78,8 @@ struct ProfileReport {
     std::string resultId;
     std::vector<std::string> warnings;
 };
+
+struct MemoryReport;
 
 /// Values of one captured tensor, for the inputs and outputs page.
 struct TensorStatistics {
@@ -125,6 +130,9 @@ public:
     /// Measures the peaks of a device and keeps them in the user's data folder (Calibrating.h).
     [[nodiscard]] base::Result<CalibrationReport> calibrate(const RunSettings& settings, std::int64_t budgetMs,
                                                             const OperationContext& context);
+    /// Unsupported: the version has no program, or its run allocates nothing.
+    [[nodiscard]] base::Result<MemoryReport> memory(const std::string& addressOrId, const RunSettings& settings,
+                                                    const OperationContext& context);
 
     /// Measures a version at other sizes (Sweep.h) and stores the result.
     [[nodiscard]] base::Result<SweepReport> sweep(const std::string& addressOrId, const SweepSettings& settings,

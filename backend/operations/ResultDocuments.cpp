@@ -178,7 +178,15 @@ bool isKnownBelow(const profile::Profile& profile, const char* metric, profile::
            column->self.begin() + profile.subtreeEnd(scope);
 }
 
-ordered_json nodeDocument(const profile::Profile& profile, profile::ScopeId scope) {
+ordered_json valuesOf(const profile::Column& column, profile::ScopeId scope) {
+    return {{"self", valueAt(column.self, scope)}, {"total", valueAt(column.total, scope)}};
+}
+
+bool isOfMemory(const profile::Metric& metric) {
+    return metric.unit == "bytes" && metric.id != "bytes";
+}
+
+ordered_json nodeDocument(const profile::Profile& profile, profile::ScopeId scope, MetricChoice choice) {
     ordered_json node = {{"id", scope},
                          {"path", profile.path(scope)},
                          {"class", textOrNull(std::string(profile.className(scope)))},
@@ -186,16 +194,46 @@ ordered_json nodeDocument(const profile::Profile& profile, profile::ScopeId scop
                          {"parent", scope == 0 ? ordered_json() : ordered_json(profile.parent(scope))},
                          {"kind", kindName(profile.kind(scope))},
                          {"name", profile.name(scope)}};
+    ordered_json backward;
     for (const profile::Metric& metric : profile::knownMetrics()) {
+        if (choice == MetricChoice::Memory && !isOfMemory(metric)) {
+            continue;
+        }
         const profile::Column* column = profile.column(metric.id, profile::Direction::Forward);
         node[metricKey(metric)] =
-            column == nullptr ? ordered_json{{"self", nullptr}, {"total", nullptr}}
-                              : ordered_json{{"self", valueAt(column->self, scope)}, {"total", valueAt(column->total, scope)}};
+            column == nullptr ? ordered_json{{"self", nullptr}, {"total", nullptr}} : valuesOf(*column, scope);
+        if (const profile::Column* own = profile.column(metric.id, profile::Direction::Backward)) {
+            backward[metricKey(metric)] = valuesOf(*own, scope);
+        }
+    }
+    if (choice == MetricChoice::All) {
+        node["backward"] = std::move(backward);
     }
     const bool isWhole = isKnownBelow(profile, "flops", scope) && isKnownBelow(profile, "bytes", scope);
     node["intensity"] = {{"self", intensity(node["flops"]["self"], node["bytes"]["self"])},
                          {"total", isWhole ? intensity(node["flops"]["total"], node["bytes"]["total"]) : ordered_json()}};
     return node;
+}
+
+ordered_json trainingDocument(const protocol::TrainingResult& training) {
+    return {{"loss", textOrNull(training.loss)},
+            {"forward_ns", orNull(training.forwardNs)},
+            {"backward_ns", orNull(training.backwardNs)},
+            {"optimizer_ns", orNull(training.optimizerNs)},
+            {"step_ns", orNull(training.stepNs)},
+            {"node_sum_ns", orNull(training.nodeSumNs)},
+            {"summation_ns", orNull(training.summationNs)},
+            {"backward_flops", orNull(training.flops)},
+            {"peak_bytes", orNull(training.peakBytes)},
+            {"step_peak_bytes", orNull(training.stepPeakBytes)},
+            {"gradient_bytes", orNull(training.gradientBytes)},
+            {"optimizer", textOrNull(training.optimizer)},
+            {"optimizer_state_bytes", orNull(training.optimizerStateBytes)},
+            {"optimizer_state_formula", textOrNull(training.optimizerStateFormula)},
+            {"backward_samples_ns", training.backwardSamplesNs},
+            {"step_samples_ns", training.stepSamplesNs},
+            {"coverage", {{"counted", training.counted}, {"zero", training.zero}, {"unknown", training.unknown}}},
+            {"reasons", training.reasons}};
 }
 
 } // namespace
@@ -248,6 +286,7 @@ ordered_json validationDocument(const ValidationReport& report) {
             {"max_abs_diff", orNull(report.maxAbsDiff)},
             {"sentence", verdictSentence(report)},
             {"reason", textOrNull(report.reason)},
+            {"gradients", textOrNull(report.gradientVerdict)},
             {"threads", report.threads > 0 ? ordered_json(report.threads) : ordered_json()},
             {"id", report.version.id},
             {"address", versionAddress(report.version)},
@@ -318,6 +357,7 @@ ordered_json profileDocument(const ProfileReport& report) {
                              {"samples_ns", result.samplesNs},
                              {"peaks", peaksDocument(report)},
                              {"coverage", {{"counted", result.counted}, {"zero", result.zero}, {"unknown", result.unknown}}},
+                             {"training", result.training ? trainingDocument(*result.training) : ordered_json()},
                              {"result", textOrNull(report.resultId)}};
     if (result.costs) {
         addCosts(document, *result.costs, result.flops);
@@ -328,27 +368,36 @@ ordered_json profileDocument(const ProfileReport& report) {
 ordered_json heaviestNodes(const profile::Profile& profile, std::size_t limit) {
     std::vector<profile::ScopeId> order(static_cast<std::size_t>(profile.scopeCount()));
     std::iota(order.begin(), order.end(), 0);
-    const profile::Column* latency = profile.column("latency", profile::Direction::Forward);
+    const profile::Column* forward = profile.column("latency", profile::Direction::Forward);
+    const profile::Column* backward = profile.column("latency", profile::Direction::Backward);
     const std::size_t count = std::min(limit, order.size());
-    if (latency != nullptr) {
-        std::stable_sort(order.begin(), order.end(), [&](profile::ScopeId left, profile::ScopeId right) {
-            // kUnknown is the smallest number there is, so what is not known comes last.
-            return latency->self[static_cast<std::size_t>(left)] > latency->self[static_cast<std::size_t>(right)];
-        });
-    }
+    // What is not known comes last.
+    const auto weight = [&](profile::ScopeId scope) {
+        const auto part = [&](const profile::Column* column) {
+            return column == nullptr ? profile::kUnknown : column->self[static_cast<std::size_t>(scope)];
+        };
+        const std::int64_t own = part(forward);
+        const std::int64_t other = part(backward);
+        return own == profile::kUnknown ? other : own + std::max<std::int64_t>(other, 0);
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](profile::ScopeId left, profile::ScopeId right) { return weight(left) > weight(right); });
+    order.resize(count);
+    return nodesOf(profile, order);
+}
+
+ordered_json nodesOf(const profile::Profile& profile, const std::vector<profile::ScopeId>& scopes, MetricChoice metrics) {
     ordered_json nodes = ordered_json::array();
-    for (std::size_t i = 0; i < count; ++i) {
-        nodes.push_back(nodeDocument(profile, order[i]));
+    for (const profile::ScopeId scope : scopes) {
+        nodes.push_back(nodeDocument(profile, scope, metrics));
     }
     return nodes;
 }
 
 ordered_json allNodes(const profile::Profile& profile) {
-    ordered_json nodes = ordered_json::array();
-    for (profile::ScopeId scope = 0; scope < profile.scopeCount(); ++scope) {
-        nodes.push_back(nodeDocument(profile, scope));
-    }
-    return nodes;
+    std::vector<profile::ScopeId> order(static_cast<std::size_t>(profile.scopeCount()));
+    std::iota(order.begin(), order.end(), 0);
+    return nodesOf(profile, order);
 }
 
 ordered_json importDocument(const registry::ImportReport& report) {

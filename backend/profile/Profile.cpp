@@ -15,7 +15,7 @@ using base::Result;
 
 namespace {
 
-const std::array<Metric, 7> kMetrics = {{
+const std::array<Metric, 10> kMetrics = {{
     {"latency", "ns", Combine::Sum},
     {"flops", "flops", Combine::Sum},
     {"bytes", "bytes", Combine::Sum},
@@ -23,6 +23,9 @@ const std::array<Metric, 7> kMetrics = {{
     {"activation", "bytes", Combine::Sum},
     {"peak", "bytes", Combine::Sum},
     {"high_water", "bytes", Combine::Max},
+    {"buffers", "bytes", Combine::Union},
+    {"gradients", "bytes", Combine::Union},
+    {"training_peak", "bytes", Combine::Sum},
 }};
 
 constexpr int kDepthLimit = std::numeric_limits<std::int16_t>::max();

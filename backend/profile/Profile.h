@@ -34,7 +34,8 @@ enum class ScopeKind : std::uint8_t {
 
 /// A metric and its rule. Ids are stable: "latency", "flops", "bytes", "parameters", "activation" (saved for backward), "peak"
 /// (bytes alive at the run's peak, by the scope that allocated them, which add up), "high_water" (the most that was alive
-/// while the scope ran, which does not).
+/// while the scope ran, which does not), "buffers", "gradients" (storage, as "parameters"), "training_peak" (as "peak", of
+/// forward and backward together).
 struct Metric {
     std::string id;
     std::string unit;                 ///< "ns", "flops", "bytes".

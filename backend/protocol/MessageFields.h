@@ -66,7 +66,10 @@ private:
         }
         return list;
     }
-    static nlohmann::json encoded(const std::map<std::string, std::string>& values) { return values; }
+    template <class Element>
+    static nlohmann::json encoded(const std::map<std::string, Element>& values) {
+        return values;
+    }
 
     nlohmann::json m_json = nlohmann::json::object();
 };
@@ -177,7 +180,8 @@ private:
         }
     }
 
-    void take(const std::string& key, const nlohmann::json& json, std::map<std::string, std::string>& values) {
+    template <class Element>
+    void take(const std::string& key, const nlohmann::json& json, std::map<std::string, Element>& values) {
         if (!json.is_object()) {
             mistyped(key, "an object");
             return;

@@ -5,6 +5,7 @@
 #include "backend/protocol/CallFields.h"
 #include "backend/protocol/CostFields.h"
 #include "backend/protocol/MessageFields.h"
+#include "backend/protocol/TrainingFields.h"
 #include "backend/protocol/ValidationFields.h"
 
 namespace modulelens::protocol {
@@ -123,6 +124,8 @@ void fields(Visitor& visit, typename Visitor::template Reference<ProfileParams> 
     visit.optional("budget_ms", message.budgetMs);
     visit.optional("name", message.name);
     visit.optional("facts", message.facts);
+    visit.optional("backward", message.backward);
+    visit.optional("train", message.train);
 }
 
 template <class Visitor>
@@ -141,6 +144,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<ProfileResult> 
     visit.optional("unknown", message.unknown);
     visit.optional("reasons", message.reasons);
     visit.optional("costs", message.costs);
+    visit.optional("training", message.training);
 }
 
 template <class Visitor>

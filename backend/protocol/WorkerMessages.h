@@ -4,6 +4,7 @@
 
 #include "backend/base/Result.h"
 #include "backend/protocol/CostMessages.h"
+#include "backend/protocol/TrainingResult.h"
 #include "backend/protocol/ValidationMessages.h"
 
 #include <cstdint>
@@ -144,6 +145,8 @@ struct ProfileParams {
     std::int64_t budgetMs = 3000;
     std::string name;                    ///< Class or module name for the root scope.
     std::map<std::string, std::string> facts;   ///< To be kept in the profile, such as the peaks of the machine.
+    bool backward = false;               ///< The backward pass as well.
+    std::string train;                   ///< "sgd" or "adam": a training step with this optimizer; empty: none.
 };
 
 struct ProfileResult {
@@ -161,6 +164,7 @@ struct ProfileResult {
     std::vector<std::string> unknown;
     std::map<std::string, std::string> reasons;     ///< Metric id to why it is unknown.
     std::optional<CostSummary> costs;               ///< Absent when the pass did not run.
+    std::optional<TrainingResult> training;         ///< When backward or train was asked for.
 };
 
 struct Progress {
@@ -207,6 +211,7 @@ inline constexpr const char* kBenchmark = "benchmark";
 inline constexpr const char* kCalibrate = "calibrate";
 inline constexpr const char* kProfile = "profile";
 inline constexpr const char* kMemory = "memory";
+inline constexpr const char* kGradients = "gradients";
 inline constexpr const char* kShutdown = "shutdown";
 inline constexpr const char* kCancel = "$/cancelRequest";
 inline constexpr const char* kProgress = "$/progress";

@@ -79,12 +79,12 @@ struct FacetValue {
 /// A stored measurement.
 struct StoredResult {
     std::string id;
-    std::string kind;                   ///< "profile", "validation", "benchmark".
+    std::string kind;                   ///< "profile", "validation", "benchmark", "memory".
     std::string created;                ///< UTC.
     std::string device;
     std::string engine;                 ///< "program" or "source".
     std::string json;                   ///< The result without bulk data.
-    std::filesystem::path file;         ///< Profile file, or empty.
+    std::filesystem::path file;         ///< Profile or timeline file, or empty.
 };
 
 struct RunSummary {

@@ -179,6 +179,23 @@ CREATE TABLE result (
 ) STRICT;
 CREATE INDEX result_version ON result (version, kind, created);
 )sql",
+    R"sql(
+CREATE TABLE wider_result (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    key TEXT NOT NULL UNIQUE,
+    version INTEGER NOT NULL REFERENCES version,
+    kind TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    device TEXT NOT NULL,
+    engine TEXT NOT NULL,
+    json TEXT NOT NULL,
+    object INTEGER REFERENCES object
+) STRICT;
+INSERT INTO wider_result SELECT id, key, version, kind, created, device, engine, json, object FROM result;
+DROP TABLE result;
+ALTER TABLE wider_result RENAME TO result;
+CREATE INDEX result_version ON result (version, kind, created);
+)sql",
 }};
 
 }  // namespace

@@ -38,9 +38,9 @@ struct ResultFigures {
 };
 
 base::Result<ResultFigures> figuresOf(const StoredResult& result) {
-    if (result.kind != "profile" && result.kind != "validation" && result.kind != "benchmark") {
+    if (result.kind != "profile" && result.kind != "validation" && result.kind != "benchmark" && result.kind != "memory") {
         return base::Error{base::ErrorCode::InvalidArgument, "There is no kind of result '" + result.kind + "'.",
-                           "Kinds are profile, validation and benchmark."};
+                           "Kinds are profile, validation, benchmark and memory."};
     }
     const json document = json::parse(result.json, nullptr, false);
     if (!document.is_object()) {

@@ -4,6 +4,7 @@
 
 #include "backend/protocol/BenchmarkMessages.h"
 #include "backend/protocol/CalibrateMessages.h"
+#include "backend/protocol/MemoryMessages.h"
 #include "backend/workerclient/PendingRequest.h"
 #include "backend/workerclient/WorkerSession.h"
 
@@ -156,6 +157,16 @@ base::Result<protocol::CalibrateResult> WorkerClient::calibrate(const protocol::
                                                                 const RequestContext& context) {
     return parsed(m_data->call(protocol::method::kCalibrate, protocol::toJson(params), context),
                   &protocol::parseCalibrateResult);
+}
+
+base::Result<protocol::MemoryResult> WorkerClient::memory(const protocol::MemoryParams& params, const RequestContext& context) {
+    return parsed(m_data->call(protocol::method::kMemory, protocol::toJson(params), context), &protocol::parseMemoryResult);
+}
+
+base::Result<protocol::ValidateResult> WorkerClient::gradients(const protocol::CallParams& params,
+                                                               const RequestContext& context) {
+    return parsed(m_data->call(protocol::method::kGradients, protocol::toJson(params), context),
+                  &protocol::parseValidateResult);
 }
 
 int WorkerClient::generation() const {

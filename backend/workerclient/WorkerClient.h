@@ -18,6 +18,8 @@ struct BenchmarkParams;
 struct BenchmarkResult;
 struct CalibrateParams;
 struct CalibrateResult;
+struct MemoryParams;
+struct MemoryResult;
 }  // namespace modulelens::protocol
 
 namespace modulelens::workerclient {
@@ -70,6 +72,11 @@ public:
                                                                     const RequestContext& context);
     [[nodiscard]] base::Result<protocol::CalibrateResult> calibrate(const protocol::CalibrateParams& params,
                                                                     const RequestContext& context);
+
+    [[nodiscard]] base::Result<protocol::MemoryResult> memory(const protocol::MemoryParams& params,
+                                                              const RequestContext& context);
+    [[nodiscard]] base::Result<protocol::ValidateResult> gradients(const protocol::CallParams& params,
+                                                                   const RequestContext& context);
 
     /// Counts worker starts.
     [[nodiscard]] int generation() const;

@@ -51,6 +51,7 @@ private slots:
     void readOnly_reads_andRefusesChanges();
     void missingRegistry_isNotFoundReadOnly();
     void newerSchema_isUnsupported();
+    void firstSchema_keepsItsResultsAndTakesNewKinds();
     void garbageDatabase_isCorrupt();
     void foreignFolder_staysAsItWas_data();
     void foreignFolder_staysAsItWas();
@@ -287,6 +288,29 @@ void LocalRegistryTest::newerSchema_isUnsupported() {
         QCOMPARE(opened.error().code, base::ErrorCode::Unsupported);
         QVERIFY(opened.error().message.find("999") != std::string::npos);
     }
+}
+
+void LocalRegistryTest::firstSchema_keepsItsResultsAndTakesNewKinds() {
+    RegistryFixture fixture;
+    const std::string id = fixture.importBundle(encoderBundle()).versions.at(0).id;
+    const auto old = fixture.registry().storeResult(id, {{}, "profile", {}, "cpu", "program", R"({"latency_ns": 7})", {}});
+    QVERIFY(old);
+    // As the first schema had it.
+    fixture.execute("ALTER TABLE result RENAME TO newer_result");
+    fixture.execute(
+        "CREATE TABLE result (id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, version INTEGER NOT NULL "
+        "REFERENCES version, kind TEXT NOT NULL CHECK (kind IN ('profile', 'validation', 'benchmark')), created INTEGER NOT "
+        "NULL, device TEXT NOT NULL, engine TEXT NOT NULL, json TEXT NOT NULL, object INTEGER REFERENCES object) STRICT");
+    fixture.execute("INSERT INTO result SELECT * FROM newer_result");
+    fixture.execute("DROP TABLE newer_result");
+    fixture.execute("PRAGMA user_version = 1");
+    fixture.close();
+    const auto opened = LocalRegistry::open(base::realFileSystem(), fixture.folder(), LocalRegistry::Mode::ReadWrite);
+    QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
+    QVERIFY((*opened)->storeResult(id, {{}, "memory", {}, "cpu", "program", "{}", {}}));
+    const auto profiles = (*opened)->results(id, "profile");
+    QVERIFY(profiles && profiles->size() == 1 && profiles->front().id == old->id);
+    QCOMPARE((*opened)->results(id, "memory")->size(), 1U);
 }
 
 void LocalRegistryTest::garbageDatabase_isCorrupt() {

@@ -22,14 +22,14 @@ T require(base::Result<T> result, const std::string& what) {
 
 }  // namespace
 
-std::filesystem::path capturesFolder() {
-    return programPath("x").parent_path().parent_path() / "captures" / "engine";
+std::filesystem::path capturesFolder(const std::string& set) {
+    return programPath("x").parent_path().parent_path() / "captures" / set;
 }
 
-std::vector<std::string> capturedModules() {
+std::vector<std::string> capturedModules(const std::string& set) {
     std::vector<std::string> names;
     std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(capturesFolder(), ignored)) {
+    for (const auto& entry : std::filesystem::directory_iterator(capturesFolder(set), ignored)) {
         if (entry.is_directory()) {
             names.push_back(entry.path().filename().string());
         }
@@ -38,13 +38,14 @@ std::vector<std::string> capturedModules() {
     return names;
 }
 
-nlohmann::json expectedOf(const std::string& name, const std::string& key) {
-    std::ifstream file(capturesFolder() / "expected.json");
-    return nlohmann::json::parse(file).at(name).at(key);
+nlohmann::json expectedOf(const std::string& name, const std::string& key, const std::string& set) {
+    std::ifstream file(capturesFolder(set) / "expected.json");
+    const nlohmann::json all = nlohmann::json::parse(file);
+    return all.contains(name) && all[name].contains(key) ? all[name][key] : nlohmann::json();
 }
 
-CapturedModule::CapturedModule(const std::string& name)
-    : CapturedModule(require(capture::findBundles(base::realFileSystem(), capturesFolder() / name), name).front(), 0) {}
+CapturedModule::CapturedModule(const std::string& name, const std::string& set)
+    : CapturedModule(require(capture::findBundles(base::realFileSystem(), capturesFolder(set) / name), name).front(), 0) {}
 
 CapturedModule::CapturedModule(const std::filesystem::path& path, std::size_t index) {
     const std::string name = path.string();

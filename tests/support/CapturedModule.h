@@ -12,18 +12,19 @@
 
 namespace modulelens::test {
 
-/// The modules that tests/engine/capture_modules.py captured before the tests began.
-[[nodiscard]] std::filesystem::path capturesFolder();
+/// A set of modules that was captured before the tests began: "engine" by tests/engine/capture_modules.py, "training" by
+/// capture_training.py.
+[[nodiscard]] std::filesystem::path capturesFolder(const std::string& set = "engine");
 /// Their names, sorted.
-[[nodiscard]] std::vector<std::string> capturedModules();
-/// What PyTorch said of module `name`: an integer, or null.
-[[nodiscard]] nlohmann::json expectedOf(const std::string& name, const std::string& key);
+[[nodiscard]] std::vector<std::string> capturedModules(const std::string& set = "engine");
+/// What PyTorch said of module `name`: an integer; null when it said nothing.
+[[nodiscard]] nlohmann::json expectedOf(const std::string& name, const std::string& key, const std::string& set = "engine");
 
 /// One captured module with the requests that load and call it. Confined to its thread.
 class CapturedModule {
 public:
     /// Throw, which fails the running test, when the capture cannot be read.
-    explicit CapturedModule(const std::string& name);
+    explicit CapturedModule(const std::string& name, const std::string& set = "engine");
     /// Version number `index` of the bundle `path`.
     CapturedModule(const std::filesystem::path& path, std::size_t index);
 

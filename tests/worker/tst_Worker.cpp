@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The ModuleLens authors
 // SPDX-License-Identifier: MIT
 #include "backend/protocol/BenchmarkMessages.h"
+#include "backend/protocol/MemoryMessages.h"
 #include "backend/protocol/WorkerMessages.h"
 #include "backend/rpc/Framing.h"
 #include "backend/rpc/Message.h"
@@ -169,7 +170,8 @@ private Q_SLOTS:
 
     void wrongParams_areInvalidArguments_data() {
         QTest::addColumn<QString>("method");
-        for (const char* name : {"load", "unload", "run", "validate", "benchmark", "calibrate", "profile", "memory"}) {
+        for (const char* name :
+             {"load", "unload", "run", "validate", "benchmark", "calibrate", "profile", "memory", "gradients"}) {
             QTest::newRow(name) << QString::fromLatin1(name);
         }
     }
@@ -263,19 +265,55 @@ private Q_SLOTS:
         QCOMPARE(worker.errorOf(3, "validate", protocol::toJson(module.callParams(1))), -32001);
     }
 
-    void memory_givesAProfileWithoutLatency() {
+    void memory_givesTotalsAndATimeline() {
         requireCaptures();
         Worker worker;
         worker.initialize();
         const test::CapturedModule module("perceptron");
         worker.send(1, "load", protocol::toJson(module.loadParams()));
         (void)worker.answer();
-        protocol::ProfileParams params;
+        protocol::MemoryParams params;
         params.call = module.callParams(1);
         worker.send(2, "memory", protocol::toJson(params));
-        const auto result = protocol::parseProfileResult(*worker.answer().result);
-        QVERIFY(result && result.value().peakBytes && !result.value().latencyNs && !result.value().flops);
+        const auto result = protocol::parseMemoryResult(*worker.answer().result);
+        QVERIFY(result && result.value().peakBytes && result.value().trainingPeakBytes);
         QCOMPARE(result.value().activationBytes.value_or(-1), 3072);
+        QVERIFY(std::filesystem::exists(result.value().file) && std::filesystem::exists(result.value().timelineFile));
+    }
+
+    void outOfMemory_isAnsweredAndTheWorkerGoesOn_data() {
+        QTest::addColumn<QString>("method");
+        QTest::addColumn<QString>("name");
+        // One result is too large, or what is kept for backward is.
+        for (const char* method : {"run", "validate", "benchmark", "profile", "memory", "gradients"}) {
+            QTest::addRow("%s of large", method) << QString::fromLatin1(method) << "large";
+        }
+        for (const char* method : {"profile", "memory", "gradients"}) {
+            QTest::addRow("%s of deep", method) << QString::fromLatin1(method) << "deep";
+        }
+    }
+    void outOfMemory_isAnsweredAndTheWorkerGoesOn() {
+        requireCaptures();
+        QFETCH(QString, method);
+        QFETCH(QString, name);
+        Worker worker(("memory-limit-in:" + method.toStdString()).c_str());
+        worker.initialize();
+        const test::CapturedModule module(name.toStdString(), "training");
+        worker.send(1, "load", protocol::toJson(module.loadParams()));
+        QVERIFY(worker.answer().result.has_value());
+        protocol::CallParams call = module.callParams(1);
+        call.threads = 1;
+        json params = protocol::toJson(call);
+        if (method == "benchmark" || method == "profile" || method == "memory") {
+            params = {{"call", params}, {"train", "adam"}, {"repetitions", 3}};
+        }
+        QCOMPARE(worker.errorOf(2, method.toStdString(), params), -32009);
+        // The limit is gone with the method.
+        const char* other = method == "validate" ? "run" : "validate";
+        worker.send(3, other, protocol::toJson(call));
+        const rpc::Response response = worker.answer();
+        QVERIFY(response.result.has_value());
+        QVERIFY(std::string(other) == "run" || protocol::parseValidateResult(*response.result).value().exact);
     }
 
     void shutdown_isAnsweredAndEndsTheWorker() {

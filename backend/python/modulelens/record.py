@@ -19,6 +19,7 @@ class CapturedCall:
 
     document: JsonObject
     training: list[bool]
+    output_gradients: JsonObject = field(default_factory=dict)
 
     @property
     def mode(self) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import _disable_current_modes
 
+from modulelens.gradients import OutputGradients
 from modulelens.json_types import Json, JsonObject
 from modulelens.names import NamedModule
 from modulelens.nodes import NodeDescriber, class_of
@@ -55,7 +56,13 @@ class Recorder:
     """Records calls from any thread, one at a time under one lock. Its own errors go to `problems`."""
 
     def __init__(
-        self, store: TensorStore, describer: NodeDescriber, problems: Problems, kept: set[str], max_calls: int
+        self,
+        store: TensorStore,
+        describer: NodeDescriber,
+        problems: Problems,
+        kept: set[str],
+        max_calls: int,
+        gradients: OutputGradients | None = None,
     ) -> None:
         self.runs: list[Run] = []
         self.records: dict[str, ModuleRecord] = {}
@@ -64,6 +71,7 @@ class Recorder:
         self._problems = problems
         self._kept = kept
         self._max_calls = max_calls
+        self._gradients = gradients
         self._lock = threading.RLock()
         self._thread = _ThreadState()
         self._encoder = describer.encoder()
@@ -110,6 +118,8 @@ class Recorder:
         while self._thread.frames:
             self._abandon(self._thread.frames.pop())
         self._open_run = None
+        if self._gradients is not None:
+            self._gradients.close()
 
     def _open_frame(self, named: NamedModule, entered: int) -> _Frame:
         frames = self._thread.frames
@@ -208,6 +218,8 @@ class Recorder:
         else:
             call["output"] = self._encoder.encode(output, scope)
             frame.entry["outputs"] = _shapes_of(call["output"], "/output")
+            if self._gradients is not None:
+                self._gradients.watch(captured, scope, self._lock)
         call["mutated"] = self._mutated(call, scope)
         call["state_after"] = changed(frame.state, state_references(frame.named.module, self._encoder))
         if frame.random_state is not None and not torch.equal(frame.random_state, torch.get_rng_state()):
@@ -282,6 +294,7 @@ def _conditions(module: nn.Module) -> JsonObject:
         "state_after": {},
         "rng": None,
         "program": None,
+        "gradients": None,
     }
 
 

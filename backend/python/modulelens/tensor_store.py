@@ -157,7 +157,9 @@ class TensorStore:
         """Returns a private copy of a stored tensor's bytes as uint8. Raises KeyError when it is not stored."""
         if digest in self._pending:
             data = self._pending[digest].data
-            return data.reshape(-1).view(torch.uint8).clone() if data.numel() else torch.empty(0, dtype=torch.uint8)
+            # A single element may have any stride, of which a view as bytes wants none but 1.
+            private = torch.empty(data.shape, dtype=data.dtype).copy_(data)
+            return private.reshape(-1).view(torch.uint8) if data.numel() else torch.empty(0, dtype=torch.uint8)
         return read_tensor_bytes(self._written[digest], digest)
 
     def flush(self) -> None:

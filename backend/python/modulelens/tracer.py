@@ -20,6 +20,7 @@ from torch.utils.hooks import RemovableHandle
 
 from modulelens.bundle_writer import BundleContents, BundleFolder
 from modulelens.flop_counting import count_flops
+from modulelens.gradients import GradientReplayer, OutputGradients
 from modulelens.json_types import JsonObject
 from modulelens.names import NamedModule, name_modules
 from modulelens.nodes import Documents, NodeDescriber
@@ -37,8 +38,9 @@ class ModuleTracer:
     `exclude` choose the modules whose tensors are kept (see `selection.predicate_of`); every module call is in the call
     tree anyway. `programs` exports one program per kept module after the block; `dynamic_batch` makes dimension 0
     dynamic where export proves it. `flops` records what torch's own counter says of each kept call, replayed after the
-    block. `max_calls` limits the kept calls of each module, `max_bytes` and `max_tensor_bytes`
-    the tensor data.
+    block. `max_calls` limits the kept calls of each module, `max_bytes` and `max_tensor_bytes` the tensor data.
+    `gradients` keeps the gradients of each kept call too: those that a backward pass inside the block gave its outputs,
+    and those that eager PyTorch, run again on a copy after the block, gives inputs and parameters.
 
     Wrong arguments raise ValueError at once. Afterwards nothing of the tracer's raises: what it could not do is in
     `problems`, with one warning. The model is left as it was, also when the block raises.
@@ -59,6 +61,7 @@ class ModuleTracer:
         max_calls: int = 16,
         max_bytes: int | None = None,
         max_tensor_bytes: int | None = None,
+        gradients: bool = False,
     ) -> None:
         self._model = model
         self._store_folder = Path(store)
@@ -71,6 +74,7 @@ class ModuleTracer:
         self._wants_flops = flops
         self._dynamic_batch = dynamic_batch
         self._limits = (max_calls, max_bytes, max_tensor_bytes)
+        self._wants_gradients = gradients
         self._handles: list[RemovableHandle] = []
         self._cleanup = contextlib.ExitStack()
         self._problems = Problems()
@@ -118,7 +122,8 @@ class ModuleTracer:
         store = TensorStore(self._folder.tensors, max_bytes, max_tensor_bytes)
         describer = NodeDescriber(store, {named.module: named.name for named in self._modules})
         kept = {named.name for named in self._modules if self._chosen(named.name, named.module)}
-        recorder = Recorder(store, describer, self._problems, kept, max_calls)
+        gradients = OutputGradients(store, self._problems) if self._wants_gradients else None
+        recorder = Recorder(store, describer, self._problems, kept, max_calls, gradients)
         self._parts = (store, describer, recorder)
         if "torch._dynamo" in sys.modules:
             self._cleanup.enter_context(torch.compiler.set_stance("force_eager"))
@@ -153,6 +158,10 @@ class ModuleTracer:
             return
         programs = Documents()
         interrupted = error is not None and not isinstance(error, Exception)
+        if self._wants_gradients and not interrupted:
+            replayer = GradientReplayer(store, self._problems)
+            for record in recorder.records.values():
+                replayer.replay(record)
         if self._wants_programs and not interrupted:
             exporter = ProgramExporter(store, describer.nodes, self._problems, self._dynamic_batch)
             programs = exporter.programs

@@ -84,6 +84,8 @@ class Scope:
                     self._kept.append(storage)
                 result["storage"] = self._storages[storage._cdata]
                 result["offset"] = tensor.storage_offset()
+                if storage.nbytes() != tensor.numel() * tensor.element_size():
+                    result["storage_bytes"] = storage.nbytes()
         return result
 
 
