@@ -313,7 +313,8 @@ private Q_SLOTS:
         worker.send(3, other, protocol::toJson(call));
         const rpc::Response response = worker.answer();
         QVERIFY(response.result.has_value());
-        QVERIFY(std::string(other) == "run" || protocol::parseValidateResult(*response.result).value().exact);
+        // Not always exact: the mean of a large tensor rounds differently with another number of threads.
+        QVERIFY(std::string(other) == "run" || protocol::parseValidateResult(*response.result).value().verdict == "pass");
     }
 
     void shutdown_isAnsweredAndEndsTheWorker() {
