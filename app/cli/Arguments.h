@@ -43,7 +43,7 @@ public:
     [[nodiscard]] const VerbSpec* verb() const { return m_verb; }
     [[nodiscard]] const std::vector<std::string>& positionals() const { return m_positionals; }
     [[nodiscard]] bool has(std::string_view option) const { return m_options.find(option) != m_options.end(); }
-    /// Empty when the option was not given.
+    /// The last value; empty when the option was not given.
     [[nodiscard]] std::string text(std::string_view option) const;
     /// Every value of an option that was given several times, in order; text() is the last one.
     [[nodiscard]] std::vector<std::string> texts(std::string_view option) const;

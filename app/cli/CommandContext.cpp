@@ -3,6 +3,7 @@
 #include "app/cli/Commands.h"
 
 #include "backend/base/FileSystem.h"
+#include "backend/operations/Permissions.h"
 
 #include <unistd.h>
 
@@ -125,6 +126,18 @@ base::Result<operations::RunSettings> CommandContext::runSettings() const {
     }
     settings.call = call->value_or(0);
     return settings;
+}
+
+base::Result<void> CommandContext::allow(operations::Operations& operations) const {
+    if (m_arguments.has("trust")) {
+        operations.permissions().trustAll();
+    }
+    for (const std::string& library : m_arguments.texts("ops-library")) {
+        if (const base::Result<void> added = operations.permissions().addLibrary(library); !added) {
+            return added;
+        }
+    }
+    return {};
 }
 
 } // namespace modulelens::cli

@@ -15,7 +15,7 @@ namespace {
 
 const std::map<std::string_view, Command>& commands() {
     static const std::map<std::string_view, Command> table = {
-        {"import", importBundles},
+        {"import", importFiles},
         {"search", search},
         {"show", show},
         {"tree", tree},
@@ -29,6 +29,7 @@ const std::map<std::string_view, Command>& commands() {
         {"tag", tag},
         {"delete", deleteVersions},
         {"open", openExplorer},
+        {"consent", consent},
     };
     return table;
 }

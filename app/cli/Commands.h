@@ -38,6 +38,8 @@ public:
     [[nodiscard]] registry::ByteProgress byteProgress() const;
     /// --device, --threads and --call.
     [[nodiscard]] base::Result<operations::RunSettings> runSettings() const;
+    /// Gives `operations` what --trust and --ops-library allow. ConsentNeeded, NotFound: a library.
+    [[nodiscard]] base::Result<void> allow(operations::Operations& operations) const;
 
     /// Shown on standard error, or in the envelope.
     void warn(std::string warning) { m_warnings.push_back(std::move(warning)); }
@@ -54,7 +56,8 @@ private:
 
 using Command = base::Result<Answer> (*)(CommandContext& context);
 
-[[nodiscard]] base::Result<Answer> importBundles(CommandContext& context);
+[[nodiscard]] base::Result<Answer> importFiles(CommandContext& context);
+[[nodiscard]] base::Result<Answer> consent(CommandContext& context);
 [[nodiscard]] base::Result<Answer> search(CommandContext& context);
 [[nodiscard]] base::Result<Answer> show(CommandContext& context);
 [[nodiscard]] base::Result<Answer> tree(CommandContext& context);

@@ -77,39 +77,6 @@ base::Result<void> checkName(const std::string& action, const std::string& name)
 
 } // namespace
 
-base::Result<Answer> importBundles(CommandContext& context) {
-    const auto registry = context.openRegistry(Access::Writing);
-    if (!registry) {
-        return registry.error();
-    }
-    registry::ImportReport all;
-    for (const std::string& path : context.arguments().positionals()) {
-        base::Result<registry::ImportReport> report = (*registry)->import(path, context.stop(), context.byteProgress());
-        if (!report) {
-            base::Error error = report.error();
-            if (!all.bundles.empty()) {
-                error.message += "; the paths before it stay imported";
-            }
-            return error;
-        }
-        all.bundles.insert(all.bundles.end(), report->bundles.begin(), report->bundles.end());
-        all.versions.insert(all.versions.end(), report->versions.begin(), report->versions.end());
-        all.versionsNew += report->versionsNew;
-        all.versionsKnown += report->versionsKnown;
-        all.runsNew += report->runsNew;
-        all.bytesRead += report->bytesRead;
-        all.bytesStored += report->bytesStored;
-        for (const std::string& warning : report->warnings) {
-            context.warn(warning);
-        }
-    }
-    Answer answer;
-    answer.data = operations::importDocument(all);
-    answer.data["registry"] = context.registryFolder().string();
-    answer.text = operations::importSentence(all) + '\n';
-    return answer;
-}
-
 base::Result<Answer> tag(CommandContext& context) {
     const std::vector<std::string>& words = context.arguments().positionals();
     const auto edit = edits().find(words[0]);

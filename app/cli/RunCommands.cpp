@@ -82,13 +82,14 @@ std::string profileText(const operations::ProfileReport& report, const ordered_j
     const protocol::ProfileResult& result = report.result;
     std::string text = operations::versionAddress(report.version) + " on " + report.device + ", " +
                        operations::countText(report.threads, "thread", "threads") + '\n';
-    text += formatTable({{"Latency", known(result.latencyNs, operations::durationText)},
-                         {"FLOPs", (result.unknown.empty() ? "" : "at least ") + known(result.flops, operations::flopsText)},
-                         {"Bytes moved", result.costs ? known(result.costs->bytes, operations::bytesText) : "unknown"},
-                         {"Parameters", known(result.parameterBytes, operations::bytesText)},
-                         {"Saved for backward", known(result.activationBytes, operations::bytesText)},
-                         {"Peak memory", known(result.peakBytes, operations::bytesText)}},
-                        {});
+    text += formatTable(
+        {{"Latency", known(result.latencyNs, operations::durationText)},
+         {"FLOPs", (result.unknown.empty() || !result.flops ? "" : "at least ") + known(result.flops, operations::flopsText)},
+         {"Bytes moved", result.costs ? known(result.costs->bytes, operations::bytesText) : "unknown"},
+         {"Parameters", known(result.parameterBytes, operations::bytesText)},
+         {"Saved for backward", known(result.activationBytes, operations::bytesText)},
+         {"Peak memory", known(result.peakBytes, operations::bytesText)}},
+        {});
     if (result.training) {
         text += trainingText(*result.training);
     }

@@ -25,6 +25,9 @@ base::Result<Runner> makeRunner(CommandContext& context) {
     }
     runner.registry = *std::move(registry);
     runner.operations = std::make_unique<operations::Operations>(runner.registry, std::vector<std::string>());
+    if (const base::Result<void> allowed = context.allow(*runner.operations); !allowed) {
+        return allowed.error();
+    }
     runner.operations->prepareWorker();
     if (!context.arguments().positionals().empty()) {
         runner.address = context.arguments().positionals().front();

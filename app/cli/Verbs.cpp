@@ -22,6 +22,8 @@ const std::vector<OptionSpec> kRun = {
     {"call", "N", "which captured call, from 0"},
     {"device", "DEVICE", "cpu, cuda:0, ... (default: cpu)"},
     {"threads", "N", "intra-op threads"},
+    {"ops-library", "FILE", "load this library of operators first; may stand several times"},
+    {"trust", "", "consent to the code and pickles that this needs; remembered for each file"},
 };
 
 const std::vector<OptionSpec> kMeasure = {
@@ -36,7 +38,12 @@ std::vector<OptionSpec> with(const std::vector<OptionSpec>& base, std::vector<Op
 
 std::vector<VerbSpec> makeVerbs() {
     return {
-        {"import", "PATH...", 1, kAny, "Add capture bundles: a bundle folder, a .mlens file, or a folder of bundles.", kCommon},
+        {"import", "PATH...", 1, kAny,
+         "Add captures (a bundle folder, a .mlens file, a folder of bundles) or models (.pt2, TorchScript, AOTInductor).",
+         with(kCommon, {{"model", "NAME", "name of the model (default: the file's name)"},
+                        {"input", "VALUE", "an input: float32[1,512], int64[8]:0..99, 16000, x=...; several"},
+                        {"ops-library", "FILE", "load this library of operators first; may stand several times"},
+                        {"trust", "", "consent to reading the code and pickles of these files; remembered"}})},
         {"search", "[QUERY...]", 0, kAny, "List versions; see docs/cli.md for the query language.",
          with(kCommon, {{"limit", "N", "versions on a page, 1 to 1000 (default: 50)"},
                         {"cursor", "C", "next_cursor of the page before"},
@@ -78,6 +85,8 @@ std::vector<VerbSpec> makeVerbs() {
          "Label a version. ACTION: add, remove (tags), alias, unalias, set (KEY=VALUE), unset (attributes).", kCommon},
         {"delete", "VERSION...", 1, kAny, "Move versions to the registry's trash.",
          with(kCommon, {{"dry-run", "", "only say what would be deleted"}})},
+        {"consent", "[list | forget SHA256]", 0, 2,
+         "List the files that you consented to, or take consent back: all whose sha256 begins so.", kCommon},
         {"open", "[VERSION]", 0, 1, "Start the explorer, on a version if one is given.", kCommon},
     };
 }

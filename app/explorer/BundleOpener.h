@@ -11,7 +11,7 @@ namespace modulelens::explorer {
 
 class Session;
 
-/// The ways in which bundles get into the registry by hand: dialogs, the sample, drag and drop,
+/// The ways in which captures and models get into the registry by hand: dialogs, the sample, drag and drop,
 /// a remote registry. Confined to its thread.
 class BundleOpener : public QObject {
     Q_OBJECT
@@ -31,6 +31,8 @@ signals:
     void failed(const QString& sentence);
 
 private:
+    void askForConsent(const QString& path, const QString& sentence);
+
     Session& m_session;
     QWidget* m_window;
 };

@@ -128,6 +128,14 @@ int Session::profile(const models::VersionInfo& version) {
 }
 
 int Session::importPath(const QString& path) {
+    return addImport(path, false);
+}
+
+int Session::importTrusted(const QString& path) {
+    return addImport(path, true);
+}
+
+int Session::addImport(const QString& path, bool isTrusted) {
     if (!m_registry) {
         emit failed(
             tr("No registry is open, so nothing can be imported. Start the explorer with --registry and a folder that "
@@ -138,18 +146,31 @@ int Session::importPath(const QString& path) {
         emit failed(tr("This registry cannot import bundles; open a local one."));
         return 0;
     }
-    auto done = [this](const base::Result<registry::ImportReport>& outcome) {
-        if (outcome) {
-            QMetaObject::invokeMethod(
-                this,
-                [this] {
+    auto done = [this, path](const base::Result<registry::ImportReport>& outcome) {
+        QString refusal;
+        bool isImported = outcome.hasValue();
+        if (outcome && outcome->needsConsent) {
+            refusal = QString::fromStdString(outcome->warnings.back());
+        } else if (!outcome && outcome.error().code == base::ErrorCode::ConsentNeeded) {
+            refusal = QString::fromStdString(outcome.error().message);
+        }
+        QMetaObject::invokeMethod(
+            this,
+            [this, path, refusal, isImported] {
+                if (isImported) {
                     m_search.refresh();
                     emit imported();
-                },
-                Qt::QueuedConnection);
-        }
+                }
+                if (!refusal.isEmpty()) {
+                    emit consentNeeded(path, refusal);
+                }
+            },
+            Qt::QueuedConnection);
     };
-    return m_jobs.add(operations::importJob(m_local, path.toStdString(), done), withTilde(path), models::notApplicable());
+    operations::ImportSettings settings;
+    settings.isTrusted = isTrusted;
+    return m_jobs.add(operations::importJob(*m_operations, path.toStdString(), settings, done), withTilde(path),
+                      models::notApplicable());
 }
 
 void Session::editLabel(const models::VersionInfo& version, Label label, const QString& text) {

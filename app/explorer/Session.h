@@ -49,8 +49,11 @@ public:
     /// Jobs on a version; the id of the job. Their results come by validated() and profiled().
     int validate(const models::VersionInfo& version);
     int profile(const models::VersionInfo& version);
-    /// Imports a bundle, a .mlens or a folder of bundles. 0 when the registry cannot import.
+    /// Imports a bundle, a .mlens, a folder of bundles, or a .pt2, TorchScript or AOTInductor file. 0 when the registry cannot
+    /// import. consentNeeded() follows when the file holds code or pickles that nobody consented to.
     int importPath(const QString& path);
+    /// The user consents to what `path` holds now; it is remembered, and the file imported.
+    int importTrusted(const QString& path);
 
     enum class Label { AddTag, RemoveTag, SetAlias, RemoveAlias };
     void editLabel(const models::VersionInfo& version, Label label, const QString& text);
@@ -70,12 +73,15 @@ signals:
     void validated(const QString& id, std::shared_ptr<const modulelens::operations::ValidationReport> report);
     void profiled(const QString& id, std::shared_ptr<const modulelens::profile::Profile> profile);
     void imported();
+    /// `sentence` says what of the file would be read.
+    void consentNeeded(const QString& path, const QString& sentence);
     void workerChanged();
     /// Something asked for could not be done; for the banner.
     void failed(const QString& sentence);
 
 private:
     void refreshVersion(const QString& id);
+    int addImport(const QString& path, bool isTrusted);
     void importInbox();
     [[nodiscard]] operations::RunSettings runSettings() const;
 

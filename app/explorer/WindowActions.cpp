@@ -47,7 +47,7 @@ private:
 void addFileAndEdit(MainWindow& window, QMenuBar& bar) {
     MenuFiller(window, bar, MainWindow::tr("&File"))
         .add(MainWindow::tr("&Open a bundle…"), Qt::CTRL | Qt::Key_O, [&window] { window.bundles()->chooseFolder(); })
-        .add(MainWindow::tr("Open a &bundle file…"), Qt::CTRL | Qt::ALT | Qt::Key_O,
+        .add(MainWindow::tr("Open a &bundle or model file…"), Qt::CTRL | Qt::ALT | Qt::Key_O,
              [&window] { window.bundles()->chooseFile(); })
         .add(MainWindow::tr("&Connect to W&&B…"), Qt::CTRL | Qt::SHIFT | Qt::Key_O,
              [&window] { window.bundles()->connectRemote(); })

@@ -6,6 +6,7 @@
 #include "backend/engine/Engine.h"
 #include "backend/protocol/BenchmarkMessages.h"
 #include "backend/protocol/CalibrateMessages.h"
+#include "backend/protocol/ForeignMessages.h"
 #include "backend/protocol/MemoryMessages.h"
 #include "backend/protocol/WorkerMessages.h"
 #include "backend/rpc/Dispatcher.h"
@@ -24,7 +25,7 @@ constexpr std::chrono::milliseconds kProgressInterval{34};
 
 const char* const kMethods[] = {method::kInitialize, method::kLoad,      method::kUnload,    method::kRun,
                                 method::kValidate,   method::kGradients, method::kBenchmark, method::kCalibrate,
-                                method::kProfile,    method::kMemory,    method::kShutdown};
+                                method::kProfile,    method::kMemory,    method::kInspect,   method::kShutdown};
 
 /// Progress of one request, at most thirty messages a second.
 std::function<void(std::string_view, std::int64_t, std::int64_t)> progressOf(rpc::Dispatcher& dispatcher, std::int64_t id) {
@@ -125,6 +126,8 @@ void addMethods(rpc::Dispatcher& dispatcher, engine::Engine& engine, Faults& fau
     methods.addShutdown();
     methods.add(method::kLoad, protocol::parseLoadParams,
                 [](Engine& e, const protocol::LoadParams& p, const JobContext& job) { return e.load(p, job); });
+    methods.add(method::kInspect, protocol::parseInspectParams,
+                [](Engine& e, const protocol::InspectParams& p, const JobContext& job) { return e.inspect(p, job); });
     methods.add(method::kRun, protocol::parseCallParams,
                 [](Engine& e, const protocol::CallParams& p, const JobContext& job) { return e.run(p, job); });
     methods.add(method::kValidate, protocol::parseValidateParams,

@@ -3,6 +3,7 @@
 #include "backend/base/ZipReader.h"
 
 #include "backend/base/ArchiveSafety.h"
+#include "backend/base/Crc32.h"
 #include "backend/base/Guarded.h"
 
 #include <algorithm>
@@ -129,6 +130,51 @@ public:
             return corrupt("has members that overlap");
         }
         return members;
+    }
+
+    [[nodiscard]] Result<std::vector<std::string>> names() const {
+        const auto directory = findDirectory();
+        if (!directory) {
+            return directory.error();
+        }
+        std::vector<std::string> names;
+        std::uint64_t position = directory->offset;
+        const std::uint64_t end = directory->offset + directory->sizeBytes;
+        for (std::uint64_t i = 0; i < directory->count; ++i) {
+            auto entry = centralEntry(position, end);
+            if (!entry) {
+                return entry.error();
+            }
+            names.push_back(std::move(entry->name));
+        }
+        return names;
+    }
+
+    [[nodiscard]] Result<void> checkSums(std::span<const std::byte> bytes) const {
+        const auto directory = findDirectory();
+        if (!directory) {
+            return directory.error();
+        }
+        std::uint64_t position = directory->offset;
+        const std::uint64_t end = directory->offset + directory->sizeBytes;
+        for (std::uint64_t i = 0; i < directory->count; ++i) {
+            const auto entry = centralEntry(position, end);
+            if (!entry) {
+                return entry.error();
+            }
+            if (entry->method != 0) {
+                continue;
+            }
+            const std::uint64_t header = entry->headerOffset;
+            const std::uint64_t data = header + kLocalSize + m_bytes.u16(header + 26) + m_bytes.u16(header + 28);
+            // PyTorch leaves the sum out when it is told to be quick.
+            const bool hasSum = entry->crc != 0;
+            if (!m_bytes.contains(header, kLocalSize) || !m_bytes.contains(data, entry->size) ||
+                (hasSum && crc32(bytes.subspan(data, entry->size)) != entry->crc)) {
+                return corrupt("holds other bytes than it says in its member '" + entry->name + "'");
+            }
+        }
+        return {};
     }
 
     /// Requires: read() succeeded.
@@ -395,6 +441,15 @@ Result<ZipReader> ZipReader::open(std::shared_ptr<const MappedFile> file, const 
         reader.m_members = std::move(*members);
         return reader;
     });
+}
+
+Result<std::vector<std::string>> ZipReader::memberNames(std::span<const std::byte> bytes, const std::string& displayName) {
+    return guarded("opening the archive '" + displayName + "'", [&] { return DirectoryReader(bytes, displayName).names(); });
+}
+
+Result<void> ZipReader::checkSums(std::span<const std::byte> bytes, const std::string& displayName) {
+    return guarded("checking the archive '" + displayName + "'",
+                   [&] { return DirectoryReader(bytes, displayName).checkSums(bytes); });
 }
 
 Result<void> ZipReader::checkEveryByteIsExplained() const {

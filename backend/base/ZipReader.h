@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace modulelens::base {
 
@@ -28,6 +29,15 @@ public:
     /// differs from member to member (versions, attributes, time), an extra field that is no padding of zeros. Archives
     /// that this holds for are damaged visibly wherever they are damaged. Requires what our own writers do.
     [[nodiscard]] Result<void> checkEveryByteIsExplained() const;
+
+    /// Names of all members, however they are stored: what an archive says that it holds. Corrupt: no zip, or one that is cut
+    /// or has a damaged directory.
+    [[nodiscard]] static Result<std::vector<std::string>> memberNames(std::span<const std::byte> bytes,
+                                                                      const std::string& displayName);
+
+    /// Compares the checksum of each member that is stored without compression and has one (0 is none). Corrupt: one
+    /// differs, or lies outside.
+    [[nodiscard]] static Result<void> checkSums(std::span<const std::byte> bytes, const std::string& displayName);
 
     /// Members by name, directories left out.
     [[nodiscard]] const std::map<std::string, ZipMember>& members() const { return m_members; }

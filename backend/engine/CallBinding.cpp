@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "backend/engine/CallBinding.h"
 
+#include "backend/engine/ForeignProgram.h"
 #include "backend/engine/FunctionTransforms.h"
 #include "backend/engine/Modes.h"
 #include "backend/graph/InputCheck.h"
@@ -132,6 +133,7 @@ base::Result<std::unique_ptr<CallBinding>> CallBinding::bind(LoadedProgram& prog
         binding->bindInputs();
         binding->checkInputs();
         binding->applyStateBefore();
+        binding->prepareForeign();
         return std::move(binding);
     });
 }
@@ -280,6 +282,16 @@ void CallBinding::applyStateBefore() {
     }
 }
 
+void CallBinding::prepareForeign() {
+    if (m_program.foreign() != nullptr) {
+        const Modes modes(m_call, m_program.devices(), false);
+        m_program.prepare(m_inputs);
+        m_hasRun = true;
+        m_isSettled = false;
+        m_mustCompare = true;
+    }
+}
+
 // Finds what the last run wrote to. After a run that failed half-way nothing is known of it, so all is compared.
 void CallBinding::settle() {
     if (m_isSettled) {
@@ -352,7 +364,11 @@ CallBinding::Outcome CallBinding::run(const std::atomic<bool>& stop, const RunOp
         }
         const TransformScope transforms;
         const auto start = std::chrono::steady_clock::now();
-        outcome.outputs = m_executor.run(m_program.plan(), inputs, stop, options.observer);
+        if (ForeignProgram* foreign = m_program.foreign()) {
+            outcome.outputs = foreign->run(inputs, options.observer);
+        } else {
+            outcome.outputs = m_executor.run(m_program.plan(), inputs, stop, options.observer);
+        }
         if (options.afterLaunch) {
             options.afterLaunch();
         }

@@ -68,6 +68,7 @@ private:
     void bindUserInput(std::size_t index, const std::string& pointer);
     void checkConstantInput(const graph::InputSpec& spec, const std::string& pointer) const;
     void applyStateBefore();
+    void prepareForeign();
     void settle();
     void putInPlace();
     void writeBack(const std::vector<c10::IValue>& outputs);

@@ -6,7 +6,9 @@
 #include "backend/engine/Benchmark.h"
 #include "backend/engine/Calibration.h"
 #include "backend/engine/CallBinding.h"
+#include "backend/engine/Consent.h"
 #include "backend/engine/Devices.h"
+#include "backend/engine/ForeignProgram.h"
 #include "backend/engine/GradientCheck.h"
 #include "backend/engine/Interruption.h"
 #include "backend/engine/MachineState.h"
@@ -158,6 +160,30 @@ base::Result<protocol::LoadResult> Engine::load(const protocol::LoadParams& para
     m_data->programs[result.handle] = std::move(program).value();
     result.loadNs = std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
     return result;
+}
+
+base::Result<protocol::InspectResult> Engine::inspect(const protocol::InspectParams& params, const JobContext& job) {
+    if (job.progress) {
+        job.progress("inspect", 0, 0);
+    }
+    if (auto libraries = loadOperatorLibraries(params.libraries, params.consent); !libraries) {
+        return libraries.error();
+    }
+    const auto file = openWithConsent(params.file, params.offset, params.length, params.sha256, params.consent, params.name);
+    if (!file) {
+        return file.error();
+    }
+    const std::string scratchFile = m_data->nextFile("inspect", ".safetensors").string();
+    if (params.kind == protocol::inspection::kSampleInputs) {
+        return inspectSampleInputs(file.value(), params.name, scratchFile);
+    }
+    if (params.kind == protocol::inspection::kTorchScript) {
+        return inspectScript(file.value(), params.name, scratchFile);
+    }
+    if (params.kind == protocol::inspection::kAotInductor) {
+        return inspectPackage(params.file, params.name);
+    }
+    return base::Error{base::ErrorCode::InvalidArgument, "nothing is known of files of the kind '" + params.kind + "'", ""};
 }
 
 base::Result<void> Engine::unload(const protocol::UnloadParams& params) {

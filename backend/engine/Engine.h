@@ -28,6 +28,8 @@ struct BenchmarkParams;
 struct BenchmarkResult;
 struct CalibrateParams;
 struct CalibrateResult;
+struct InspectParams;
+struct InspectResult;
 }  // namespace modulelens::protocol
 
 namespace modulelens::engine {
@@ -54,6 +56,8 @@ public:
     [[nodiscard]] base::Result<protocol::InitializeResult> initialize(const protocol::InitializeParams& params);
     /// Blocks on disk. Corrupt, NotFound, Unsupported (naming every operator that cannot run), EnvironmentMissing, OutOfMemory.
     [[nodiscard]] base::Result<protocol::LoadResult> load(const protocol::LoadParams& params, const JobContext& job);
+    /// Reads what only LibTorch can of a file that no tracer wrote. ConsentNeeded, Corrupt, Unsupported.
+    [[nodiscard]] base::Result<protocol::InspectResult> inspect(const protocol::InspectParams& params, const JobContext& job);
     /// NotFound: no such handle.
     [[nodiscard]] base::Result<void> unload(const protocol::UnloadParams& params);
     [[nodiscard]] base::Result<protocol::RunResult> run(const protocol::CallParams& params, const JobContext& job);

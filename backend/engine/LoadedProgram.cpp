@@ -3,6 +3,8 @@
 #include "backend/engine/LoadedProgram.h"
 
 #include "backend/capture/TensorReading.h"
+#include "backend/engine/Consent.h"
+#include "backend/engine/ForeignProgram.h"
 #include "backend/graph/ProgramArchive.h"
 
 #include <ATen/Functions.h>
@@ -62,6 +64,9 @@ base::Result<c10::Device> findDevice(const std::string& name) {
     }
 }
 
+LoadedProgram::LoadedProgram() = default;
+LoadedProgram::~LoadedProgram() = default;
+
 base::Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(const protocol::LoadParams& params) {
     std::unique_ptr<LoadedProgram> loaded(new LoadedProgram);
     const auto device = findDevice(params.device);
@@ -75,6 +80,13 @@ base::Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(const protocol:
     loaded->m_name = params.name;
     loaded->m_digest = params.program.digest;
     loaded->m_stateTensors = std::move(state).value();
+    if (auto libraries = loadOperatorLibraries(params.libraries, params.consent); !libraries) {
+        return libraries.error();
+    }
+    if (params.format != protocol::program_format::kExported) {
+        loaded->m_devices = {capturedDevice(loaded->m_stateTensors), device.value()};
+        return loadForeign(params, std::move(loaded));
+    }
     return torchGuarded(params.name, [&]() -> base::Result<std::unique_ptr<LoadedProgram>> {
         loaded->m_devices = {capturedDevice(loaded->m_stateTensors), device.value()};
         auto file = base::realFileSystem().map(params.program.file);
@@ -110,6 +122,52 @@ base::Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(const protocol:
         }
         return std::move(loaded);
     });
+}
+
+base::Result<std::unique_ptr<LoadedProgram>> LoadedProgram::loadForeign(const protocol::LoadParams& params,
+                                                                        std::unique_ptr<LoadedProgram> loaded) {
+    const auto file = openWithConsent(params.program.file, params.program.offset, params.program.length, params.program.digest,
+                                      params.consent, params.name);
+    if (!file) {
+        return file.error();
+    }
+    const bool isScript = params.format == protocol::program_format::kTorchScript;
+    if (!isScript && params.format != protocol::program_format::kAotInductor) {
+        return base::Error{base::ErrorCode::InvalidArgument, "there is no program format '" + params.format + "'", ""};
+    }
+    auto program = isScript ? loadScript(file.value(), params.name, loaded->m_devices.to)
+                            : loadPackage(params.program.file, params.name, loaded->m_devices.to);
+    if (!program) {
+        return program.error();
+    }
+    loaded->m_foreign = std::move(program).value();
+    loaded->m_plan = loaded->m_foreign->plan();
+    return torchGuarded(params.name, [&]() -> base::Result<std::unique_ptr<LoadedProgram>> {
+        if (auto added = loaded->m_store.add(params.tensors); !added) {
+            return added.error();
+        }
+        std::map<std::string, capture::TensorReference> references;
+        std::vector<std::string> wanted;
+        for (auto& [name, tensor] : loaded->m_stateTensors) {
+            tensor.tensor.isParameter = !tensor.isBuffer;
+            if (!tensor.tensor.digest.empty()) {
+                references.emplace(name, tensor.tensor);
+                wanted.push_back(name);
+            }
+        }
+        if (auto built = loaded->m_state.build(references, wanted, loaded->m_store, loaded->m_devices); !built) {
+            return built.error();
+        }
+        loaded->m_foreign->adopt(loaded->m_state);
+        return std::move(loaded);
+    });
+}
+
+void LoadedProgram::prepare(const std::vector<c10::IValue>& inputs) {
+    if (m_foreign != nullptr) {
+        m_foreign->prepare(inputs);
+        m_plan = m_foreign->plan();
+    }
 }
 
 base::Result<void> LoadedProgram::makeState(const protocol::LoadParams& params) {
@@ -158,6 +216,9 @@ at::Tensor LoadedProgram::inputTensor(const graph::InputSpec& spec) const {
 
 void LoadedProgram::restoreConstants() {
     const at::NoGradGuard noGrad;
+    if (m_foreign != nullptr) {
+        m_foreign->restore();
+    }
     for (auto& [name, constant] : m_constants) {
         if (constant.tensor._version() > 0) {
             const at::Tensor source =

@@ -20,6 +20,8 @@ struct ArchivedTensor;
 
 namespace modulelens::engine {
 
+class ForeignProgram;
+
 /// A tensor that the program archive itself holds.
 struct ConstantTensor {
     at::Tensor tensor;
@@ -29,8 +31,9 @@ struct ConstantTensor {
 /// A program with its weights, ready for calls. Confined to its thread.
 class LoadedProgram {
 public:
+    ~LoadedProgram();
     /// Reads the archive, plans it and makes its weights. Blocks on disk. Corrupt, Unsupported, NotFound,
-    /// EnvironmentMissing (no such device), OutOfMemory.
+    /// EnvironmentMissing (no such device), OutOfMemory, ConsentNeeded.
     [[nodiscard]] static base::Result<std::unique_ptr<LoadedProgram>> load(const protocol::LoadParams& params);
 
     [[nodiscard]] const std::string& name() const { return m_name; }
@@ -46,11 +49,18 @@ public:
     /// Whether it ran since it was loaded: a first run may do work that later ones do not.
     [[nodiscard]] bool hasRun() const { return m_hasRun; }
     void noteRun() { m_hasRun = true; }
-    /// Gives the archive's constants their pristine content.
+    /// Gives the archive's constants, and what a foreign program holds, their pristine content.
     void restoreConstants();
 
+    /// The program when it is no exported one, else null.
+    [[nodiscard]] ForeignProgram* foreign() const { return m_foreign.get(); }
+    /// Finds the steps of a foreign program for these inputs; nothing to do for others.
+    void prepare(const std::vector<c10::IValue>& inputs);
+
 private:
-    LoadedProgram() = default;
+    LoadedProgram();
+    [[nodiscard]] static base::Result<std::unique_ptr<LoadedProgram>> loadForeign(const protocol::LoadParams& params,
+                                                                                  std::unique_ptr<LoadedProgram> loaded);
     [[nodiscard]] base::Result<void> makeState(const protocol::LoadParams& params);
     void addConstant(const std::string& name, const graph::ArchivedTensor& constant);
 
@@ -64,6 +74,7 @@ private:
     Leaves m_state;
     std::map<std::string, capture::StateTensor> m_stateTensors;
     std::map<std::string, ConstantTensor> m_constants;
+    std::unique_ptr<ForeignProgram> m_foreign;
 };
 
 /// The device that `name` means here. EnvironmentMissing: there is none such.

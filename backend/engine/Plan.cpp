@@ -86,6 +86,15 @@ std::optional<OperatorName> parseOperatorName(std::string_view target) {
     return result;
 }
 
+// What an operator of torch itself cannot be, a library may still bring.
+std::string missingOperator(const std::string& name) {
+    const std::string space = name.substr(0, name.find("::"));
+    if (space == "aten" || space == "prim" || space == "prims") {
+        return "no such operator is registered here";
+    }
+    return "no such operator is registered here; load the library of the namespace '" + space + "' with --ops-library";
+}
+
 void collectSlots(const ArgumentSource& source, std::vector<int>& slots) {
     if (source.slot >= 0) {
         slots.push_back(source.slot);
@@ -285,7 +294,7 @@ private:
         step.name = name->name;
         step.operation = c10::Dispatcher::singleton().findSchema({name->name, name->overload});
         if (!step.operation) {
-            throw Failure({base::ErrorCode::Unsupported, "no such operator is registered here", ""});
+            throw Failure({base::ErrorCode::Unsupported, missingOperator(name->name), ""});
         }
         const std::vector<c10::Argument>& parameters = step.operation->schema().arguments();
         std::vector<const graph::Argument*> given(parameters.size(), nullptr);

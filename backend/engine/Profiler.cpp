@@ -148,7 +148,11 @@ private:
         StateBytes state = stateBytes(m_binding.program().program(), m_binding.program().stateTensors());
         input.parameters = std::move(state.parameters);
         input.buffers = std::move(state.buffers);
-        m_result.parameterBytes = state.parameterBytes;
+        if (m_binding.program().foreign() != nullptr && m_binding.program().stateTensors().empty()) {
+            m_result.reasons["parameters"] = "the file does not show its weights";
+        } else {
+            m_result.parameterBytes = state.parameterBytes;
+        }
         for (const Step* step : executionOrder(m_plan.root)) {
             const auto id = static_cast<std::size_t>(step->id);
             const bool isShown = step->kind != StepKind::PythonOperator && (m_executions[id] > 0 || !m_result.latencyNs);

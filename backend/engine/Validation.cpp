@@ -228,6 +228,8 @@ private:
             verdict.reason = "the bits are equal, so both have the same error";
         } else if (m_repeats.isStochastic) {
             verdict.reason = "the run draws random numbers";
+        } else if (m_binding.program().foreign() != nullptr) {
+            verdict.reason = "the program runs as a whole, so the element types in it cannot be mapped";
         } else {
             report("oracle", 0, 0);
             const OracleRun oracle = runOracle(m_binding, m_stop);

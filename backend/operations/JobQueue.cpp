@@ -329,18 +329,13 @@ JobRequest rebuildJob(Operations& operations, const std::string& addressOrId, co
             }};
 }
 
-JobRequest importJob(std::shared_ptr<registry::LocalRegistry> registry, const std::filesystem::path& path,
+JobRequest importJob(Operations& operations, const std::filesystem::path& path, const ImportSettings& settings,
                      std::function<void(const base::Result<registry::ImportReport>&)> done) {
     return {"import",
             "Import " + path.filename().string(),
             {},
-            [registry = std::move(registry), path, done = std::move(done)](const OperationContext& context) {
-                const registry::ByteProgress progress = [&context](std::uint64_t bytes, std::uint64_t total) {
-                    if (context.progress) {
-                        context.progress({0, "import", static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(total)});
-                    }
-                };
-                return concluded(registry->import(path, context.stop, progress), done, importSentence);
+            [&operations, path, settings, done = std::move(done)](const OperationContext& context) {
+                return concluded(operations.import(path, settings, context), done, importSentence);
             }};
 }
 

@@ -92,7 +92,7 @@ private:
                                     std::function<void(const base::Result<ProfileReport>&)> done);
 [[nodiscard]] JobRequest rebuildJob(Operations& operations, const std::string& addressOrId, const RunSettings& settings,
                                     std::function<void(const base::Result<RebuildReport>&)> done);
-[[nodiscard]] JobRequest importJob(std::shared_ptr<registry::LocalRegistry> registry, const std::filesystem::path& path,
+[[nodiscard]] JobRequest importJob(Operations& operations, const std::filesystem::path& path, const ImportSettings& settings,
                                    std::function<void(const base::Result<registry::ImportReport>&)> done);
 
 } // namespace modulelens::operations

@@ -9,8 +9,11 @@
 #include "backend/operations/Calibrating.h"
 #include "backend/operations/CalibrationStore.h"
 #include "backend/operations/DeviceLock.h"
+#include "backend/operations/ForeignImport.h"
 #include "backend/operations/MemoryOperation.h"
+#include "backend/operations/ModuleTreeProfile.h"
 #include "backend/operations/OperationSteps.h"
+#include "backend/operations/Permissions.h"
 #include "backend/operations/ResultDocuments.h"
 #include "backend/operations/StaticProfile.h"
 #include "backend/operations/Sweep.h"
@@ -67,10 +70,11 @@ base::Result<void> checkGradients(workerclient::WorkerClient& client, const prot
 
 struct Operations::Data {
     std::shared_ptr<registry::Registry> registry;
+    Permissions permissions;
     WorkerJobs worker;
 
     Data(std::shared_ptr<registry::Registry> store, std::vector<std::string> command)
-        : registry(std::move(store)), worker(command.empty() ? defaultWorkerCommand() : std::move(command)) {}
+        : registry(std::move(store)), worker(command.empty() ? defaultWorkerCommand() : std::move(command), permissions) {}
 
     base::Result<graph::ProgramArchive> readProgram(const std::string& digest) {
         const base::Result<registry::FileExtent> place = registry->program(digest);
@@ -97,6 +101,39 @@ Operations::~Operations() = default;
 
 registry::Registry& Operations::registry() const {
     return *m_data->registry;
+}
+
+Permissions& Operations::permissions() const {
+    return m_data->permissions;
+}
+
+base::Result<registry::ImportReport> Operations::import(const std::filesystem::path& path, const ImportSettings& settings,
+                                                        const OperationContext& context) {
+    return base::guarded("import", [&]() -> base::Result<registry::ImportReport> {
+        auto* local = dynamic_cast<registry::LocalRegistry*>(m_data->registry.get());
+        if (local == nullptr) {
+            return base::Error{base::ErrorCode::Unsupported, "only a registry in a folder can import files",
+                               "Import into a local registry first."};
+        }
+        const base::Result<ImportKind> kind = identifyImport(path);
+        if (!kind) {
+            return kind.error();
+        }
+        if (*kind != ImportKind::Bundle) {
+            return importForeignFile(*local, m_data->worker, m_data->permissions, *kind, path, settings, context);
+        }
+        if (!settings.model.empty() || !settings.inputs.empty()) {
+            return base::Error{base::ErrorCode::InvalidArgument,
+                               "'" + path.filename().string() + "' is a capture, which has its own model name and inputs",
+                               "Leave out --model and --input."};
+        }
+        const registry::ByteProgress progress = [&context](std::uint64_t bytes, std::uint64_t total) {
+            if (context.progress) {
+                context.progress({0, "import", static_cast<std::int64_t>(bytes), static_cast<std::int64_t>(total)});
+            }
+        };
+        return local->import(path, context.stop, progress);
+    });
 }
 
 void Operations::prepareWorker() {
@@ -158,6 +195,11 @@ base::Result<ValidationReport> Operations::validate(const std::string& addressOr
         if (!input->call().exceptionType.empty()) {
             report.verdict = "not_comparable";
             report.reason = "the captured call raised " + input->call().exceptionType;
+            return report;
+        }
+        if (isWithoutOutputs(input->call())) {
+            report.verdict = "not_comparable";
+            report.reason = kNoOutputGap;
             return report;
         }
         if (input->program.empty()) {
@@ -275,7 +317,7 @@ base::Result<BenchmarkReport> Operations::benchmark(const std::vector<std::strin
     return base::guarded("benchmark", [&]() -> base::Result<BenchmarkReport> {
         std::unique_ptr<WorkerJobs> other;
         if (!settings.againstWorker.empty()) {
-            other = std::make_unique<WorkerJobs>(settings.againstWorker);
+            other = std::make_unique<WorkerJobs>(settings.againstWorker, m_data->permissions);
         }
         base::Result<BenchmarkReport> report =
             runBenchmark(registry(), m_data->worker, other.get(), addresses, settings, context);
@@ -339,6 +381,9 @@ base::Result<std::shared_ptr<const profile::Profile>> Operations::staticProfile(
         const base::Result<VersionInput> input = readVersionInput(registry(), addressOrId, 0);
         if (!input) {
             return input.error();
+        }
+        if (!programFormat(input->programHow).isExported) {
+            return buildModuleTreeProfile(registry(), input->document);
         }
         std::shared_ptr<const graph::Program> program;
         if (!input->program.empty()) {

@@ -41,10 +41,19 @@ struct RunSettings {
     std::string train;                     ///< Profile and memory: a training step with "sgd" or "adam"; empty: none.
 };
 
+/// How to import a file that no tracer wrote; bundles need none of it.
+struct ImportSettings {
+    std::string model;                     ///< Name of the model; empty: the file's name without its suffix.
+    std::vector<std::string> inputs;       ///< As parseSampleInput reads them, in order of the arguments.
+    bool isTrusted = false;                ///< The user consents to this file; that is remembered.
+};
+
+class Permissions;
+
 struct RebuildReport {
     registry::VersionSummary version;
     std::string engine;                    ///< "program".
-    std::string how;                       ///< "non_strict", "strict", "draft".
+    std::string how;                       ///< "non_strict", "strict", "draft", "foreign", "torchscript", "aotinductor".
     std::int64_t loadNs = 0;
     std::int64_t hostNs = 0;               ///< Of one run on the captured inputs.
     int operatorCount = 0;
@@ -107,6 +116,15 @@ public:
     ~Operations();
 
     [[nodiscard]] registry::Registry& registry() const;
+
+    /// What the user allows: consents, libraries of operators that every program is loaded after.
+    [[nodiscard]] Permissions& permissions() const;
+
+    /// Imports whatever `path` holds: bundles, or a .pt2, TorchScript or AOTInductor file as a model with its top module.
+    /// On any error the registry is as it was. ConsentNeeded, Corrupt, Unsupported, InvalidArgument; Unsupported also for a
+    /// registry that is no folder.
+    [[nodiscard]] base::Result<registry::ImportReport> import(const std::filesystem::path& path, const ImportSettings& settings,
+                                                              const OperationContext& context);
 
     /// Starts the worker in the background, so that it gets ready meanwhile. Does not block.
     void prepareWorker();

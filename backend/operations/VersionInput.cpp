@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "backend/operations/VersionInput.h"
 
+#include "backend/operations/ForeignImport.h"
 #include "backend/registry/VersionAddress.h"
 
 #include <algorithm>
@@ -81,6 +82,15 @@ void chooseProgram(VersionInput& input) {
 
 } // namespace
 
+ProgramFormat programFormat(const std::string& how) {
+    for (const char* format : {protocol::program_format::kTorchScript, protocol::program_format::kAotInductor}) {
+        if (how == format) {
+            return {format, false};
+        }
+    }
+    return {};
+}
+
 std::string VersionInput::address() const {
     return registry::formatVersionAddress(summary.model, summary.module, summary.number);
 }
@@ -132,10 +142,14 @@ base::Result<protocol::LoadParams> loadParams(registry::Registry& registry, cons
     params.tensors = *std::move(tensors);
     params.state = *input.document.stateJson;
     params.device = device;
+    params.format = programFormat(input.programHow).name;
     return params;
 }
 
 base::Result<protocol::CallParams> callParams(registry::Registry& registry, const VersionInput& input) {
+    if (const base::Result<void> there = checkInputsAreThere(input.call(), input.address()); !there) {
+        return there.error();
+    }
     std::set<std::string> digests;
     collectDigests(*input.call().json, digests);
     base::Result<std::vector<protocol::Extent>> tensors = tensorExtents(registry, digests);

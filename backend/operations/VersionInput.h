@@ -19,13 +19,20 @@ struct VersionInput {
     capture::VersionDocument document;
     std::size_t callIndex = 0;
     std::string program;           ///< Digest, or empty.
-    std::string programHow;        ///< "non_strict", "strict", "draft".
+    std::string programHow;        ///< "non_strict", "strict", "draft", "foreign", "torchscript", "aotinductor".
     std::string noProgramReason;   ///< Why there is none.
 
     [[nodiscard]] const capture::CallDocument& call() const { return document.calls[callIndex]; }
     /// "bert::encoder.layer.0@v1".
     [[nodiscard]] std::string address() const;
 };
+
+/// How a program that came about in this way is loaded.
+struct ProgramFormat {
+    const char* name = protocol::program_format::kExported;
+    bool isExported = true;        ///< False: a file that is read only with consent.
+};
+[[nodiscard]] ProgramFormat programFormat(const std::string& how);
 
 /// Resolves and reads. NotFound: no such version. InvalidArgument: it has no such call. Blocks on the registry.
 [[nodiscard]] base::Result<VersionInput> readVersionInput(registry::Registry& registry, const std::string& addressOrId,
@@ -35,7 +42,8 @@ struct VersionInput {
 [[nodiscard]] base::Result<protocol::LoadParams> loadParams(registry::Registry& registry, const VersionInput& input,
                                                             const std::string& device);
 
-/// The call with the data that it names; handle and threads are left to the caller.
+/// The call with the data that it names; handle and threads are left to the caller. ConsentNeeded, InvalidArgument: inputs
+/// that an imported file did not bring.
 [[nodiscard]] base::Result<protocol::CallParams> callParams(registry::Registry& registry, const VersionInput& input);
 
 /// Intra-op threads of the capture; absent when it does not say.

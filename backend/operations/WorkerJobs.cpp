@@ -43,7 +43,8 @@ std::optional<std::chrono::milliseconds> Deadline::remaining() const {
     return std::max(left, std::chrono::milliseconds(1));
 }
 
-WorkerJobs::WorkerJobs(std::vector<std::string> command) : m_client({std::move(command), {}, std::nullopt}) {}
+WorkerJobs::WorkerJobs(std::vector<std::string> command, Permissions& permissions)
+    : m_permissions(permissions), m_client({std::move(command), {}, std::nullopt}) {}
 
 base::Result<protocol::InitializeResult> WorkerJobs::facts(const OperationContext& context) {
     return m_client.initialize(requestContext(context, Deadline(context.timeout)));
@@ -76,16 +77,27 @@ base::Result<protocol::LoadResult> WorkerJobs::loaded(registry::Registry& regist
                                                       const std::string& device, const workerclient::RequestContext& request) {
     const int generation = m_client.processId() == 0 ? -1 : m_client.generation();
     m_entries.remove_if([&](const Entry& entry) { return entry.generation != generation; });
-    const std::string key = programKey(input) + ' ' + device + ' ' + std::to_string(copy);
+    std::string key = programKey(input) + ' ' + device + ' ' + std::to_string(copy);
+    for (const protocol::OperatorLibrary& library : m_permissions.libraries()) {
+        key += ' ' + library.sha256;
+    }
     const auto found = std::find_if(m_entries.begin(), m_entries.end(), [&](const Entry& entry) { return entry.key == key; });
     if (found != m_entries.end()) {
         m_entries.splice(m_entries.begin(), m_entries, found);
         return m_entries.front().load;
     }
-    const base::Result<protocol::LoadParams> params = loadParams(registry, input, device);
+    base::Result<protocol::LoadParams> params = loadParams(registry, input, device);
     if (!params) {
         return params.error();
     }
+    const bool needsConsent = !programFormat(input.programHow).isExported;
+    if (needsConsent) {
+        if (const auto allowed = m_permissions.require({input.program, params->format, input.address()}); !allowed) {
+            return allowed.error();
+        }
+    }
+    params->libraries = m_permissions.libraries();
+    params->consent = m_permissions.consent(needsConsent ? input.program : std::string());
     while (m_entries.size() >= kProgramsKept) {
         static_cast<void>(m_client.unload(m_entries.back().load.handle, request));
         m_entries.pop_back();
@@ -144,6 +156,25 @@ base::Result<void> WorkerJobs::inTurn(const OperationContext& context,
     base::Result<void> result = work(deadline);
     giveTurn();
     return result;
+}
+
+base::Result<protocol::InspectResult> WorkerJobs::inspect(protocol::InspectParams params, const OperationContext& context) {
+    params.libraries = m_permissions.libraries();
+    params.consent = m_permissions.consent(params.sha256);
+    protocol::InspectResult result;
+    const base::Result<void> done = inTurn(context, [&](const Deadline& deadline) -> base::Result<void> {
+        const base::Result<protocol::InitializeResult> facts = m_client.initialize(requestContext(context, deadline));
+        if (!facts) {
+            return facts.error();
+        }
+        base::Result<protocol::InspectResult> inspected = m_client.inspect(params, requestContext(context, deadline));
+        if (!inspected) {
+            return inspected.error();
+        }
+        result = *std::move(inspected);
+        return {};
+    });
+    return done ? base::Result<protocol::InspectResult>(std::move(result)) : done.error();
 }
 
 } // namespace modulelens::operations

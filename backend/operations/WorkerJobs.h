@@ -4,6 +4,7 @@
 
 #include "backend/base/Result.h"
 #include "backend/operations/Operations.h"
+#include "backend/operations/Permissions.h"
 #include "backend/operations/VersionInput.h"
 #include "backend/workerclient/WorkerClient.h"
 
@@ -32,7 +33,8 @@ private:
 /// it once. One job at a time. Thread-safe.
 class WorkerJobs {
 public:
-    explicit WorkerJobs(std::vector<std::string> command);
+    /// `permissions` must outlive this object.
+    WorkerJobs(std::vector<std::string> command, Permissions& permissions);
 
     /// Starts the worker in the background.
     void prepare() { m_client.prepare(); }
@@ -60,6 +62,9 @@ public:
     using PlainJob =
         std::function<base::Result<void>(workerclient::WorkerClient& client, const workerclient::RequestContext& request)>;
     [[nodiscard]] base::Result<void> use(const OperationContext& context, const PlainJob& job);
+    /// Waits for its turn and has the worker inspect a file; libraries and consent are added here. Blocks.
+    [[nodiscard]] base::Result<protocol::InspectResult> inspect(protocol::InspectParams params,
+                                                                const OperationContext& context);
 
 private:
     struct Entry {
@@ -76,6 +81,8 @@ private:
     [[nodiscard]] base::Result<protocol::LoadResult> loaded(registry::Registry& registry, const VersionInput& input, int copy,
                                                             const std::string& device,
                                                             const workerclient::RequestContext& request);
+
+    Permissions& m_permissions;
 
     std::mutex m_turnMutex;
     std::condition_variable_any m_turnChanged;

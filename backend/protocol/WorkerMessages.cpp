@@ -40,12 +40,21 @@ void fields(Visitor& visit, typename Visitor::template Reference<InitializeResul
 }
 
 template <class Visitor>
+void fields(Visitor& visit, typename Visitor::template Reference<OperatorLibrary> message) {
+    visit.required("file", message.file);
+    visit.required("sha256", message.sha256);
+}
+
+template <class Visitor>
 void fields(Visitor& visit, typename Visitor::template Reference<LoadParams> message) {
     visit.required("name", message.name);
     visit.required("program", message.program);
     visit.required("tensors", message.tensors);
     visit.required("state", message.state);
     visit.required("device", message.device);
+    visit.optional("format", message.format);
+    visit.optional("libraries", message.libraries);
+    visit.optional("consent", message.consent);
 }
 
 template <class Visitor>

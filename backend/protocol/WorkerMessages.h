@@ -55,12 +55,28 @@ struct Extent {
     std::uint64_t length = 0;
 };
 
+/// A shared library that registers operators (TORCH_LIBRARY), by the sha256 of its bytes.
+struct OperatorLibrary {
+    std::string file;
+    std::string sha256;
+};
+
+/// How the file of a program is run.
+namespace program_format {
+inline constexpr const char* kExported = "exported";         ///< torch.export archive without weights and pickles.
+inline constexpr const char* kTorchScript = "torchscript";   ///< Archive of torch.jit.save. Needs consent.
+inline constexpr const char* kAotInductor = "aotinductor";   ///< Package with a compiled library. Needs consent.
+}  // namespace program_format
+
 struct LoadParams {
     std::string name;                    ///< For messages: "minilm-l6::encoder.layer.0@v0".
     Extent program;
     std::vector<Extent> tensors;         ///< Data of every digest that state and calls name.
     nlohmann::json state;                ///< {FQN: tensor reference} as in docs/formats/bundle.md, "state.tensors".
     std::string device = "cpu";
+    std::string format = program_format::kExported;
+    std::vector<OperatorLibrary> libraries;   ///< Loaded first, each once in a process.
+    std::vector<std::string> consent;    ///< sha256 of the files that the user allows to be unpickled or loaded as code.
 };
 
 struct LoadResult {
@@ -186,6 +202,7 @@ struct LogEntry {
 
 MODULELENS_MESSAGE(InitializeParams);
 MODULELENS_MESSAGE(InitializeResult);
+MODULELENS_MESSAGE(OperatorLibrary);
 MODULELENS_MESSAGE(LoadParams);
 MODULELENS_MESSAGE(LoadResult);
 MODULELENS_MESSAGE(UnloadParams);

@@ -161,6 +161,7 @@ struct ImportReport {
     std::uint64_t bytesStored = 0;
     std::vector<VersionSummary> versions;  ///< New ones, in bundle order.
     std::vector<std::string> warnings;
+    bool needsConsent = false;             ///< A part of the file waits for the user's consent; the last warning says which.
 };
 
 /// What a self-check of a registry found.

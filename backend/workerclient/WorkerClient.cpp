@@ -119,6 +119,11 @@ base::Result<protocol::LoadResult> WorkerClient::load(const protocol::LoadParams
     return parsed(m_data->call(protocol::method::kLoad, protocol::toJson(params), context), &protocol::parseLoadResult);
 }
 
+base::Result<protocol::InspectResult> WorkerClient::inspect(const protocol::InspectParams& params,
+                                                            const RequestContext& context) {
+    return parsed(m_data->call(protocol::method::kInspect, protocol::toJson(params), context), &protocol::parseInspectResult);
+}
+
 base::Result<void> WorkerClient::unload(int handle, const RequestContext& context) {
     const base::Result<nlohmann::json> answer =
         m_data->call(protocol::method::kUnload, protocol::toJson(protocol::UnloadParams{handle}), context);

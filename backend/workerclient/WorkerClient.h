@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backend/base/Result.h"
+#include "backend/protocol/ForeignMessages.h"
 #include "backend/protocol/WorkerMessages.h"
 
 #include <chrono>
@@ -60,6 +61,8 @@ public:
     [[nodiscard]] base::Result<protocol::InitializeResult> initialize(const RequestContext& context);
     /// Handles belong to one process life: generation() tells whether the worker was restarted since.
     [[nodiscard]] base::Result<protocol::LoadResult> load(const protocol::LoadParams& params, const RequestContext& context);
+    [[nodiscard]] base::Result<protocol::InspectResult> inspect(const protocol::InspectParams& params,
+                                                                const RequestContext& context);
     [[nodiscard]] base::Result<void> unload(int handle, const RequestContext& context);
     [[nodiscard]] base::Result<protocol::RunResult> run(const protocol::CallParams& params, const RequestContext& context);
     [[nodiscard]] base::Result<protocol::ValidateResult> validate(const protocol::ValidateParams& params,
