@@ -32,7 +32,7 @@ private Q_SLOTS:
     }
 
     void lostDevice_endsTheWorkerAndItsSuccessorIsFresh() {
-        workerclient::WorkerClient client(command("1000000000,8"));
+        workerclient::WorkerClient client(command("1000000000,40"));
         std::optional<base::Error> lost;
         for (int i = 0; i < 20 && !lost; ++i) {
             const auto verdict = validate(client);
