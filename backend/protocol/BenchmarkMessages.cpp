@@ -51,18 +51,9 @@ void fields(Visitor& visit, typename Visitor::template Reference<BenchmarkResult
     visit.required("environment", message.environment);
 }
 
-#define MODULELENS_MESSAGE(Type)                                 \
-    nlohmann::json toJson(const Type& message) {                 \
-        return writeMessage(message);                            \
-    }                                                            \
-    base::Result<Type> parse##Type(const nlohmann::json& json) { \
-        return readMessage<Type>(json, #Type);                   \
-    }
-
-MODULELENS_MESSAGE(BenchmarkParams)
-MODULELENS_MESSAGE(BenchmarkSide)
-MODULELENS_MESSAGE(MeasuringEnvironment)
-MODULELENS_MESSAGE(BenchmarkResult)
-#undef MODULELENS_MESSAGE
+MODULELENS_DEFINE_MESSAGE(BenchmarkParams)
+MODULELENS_DEFINE_MESSAGE(BenchmarkSide)
+MODULELENS_DEFINE_MESSAGE(MeasuringEnvironment)
+MODULELENS_DEFINE_MESSAGE(BenchmarkResult)
 
 }  // namespace modulelens::protocol

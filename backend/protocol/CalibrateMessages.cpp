@@ -34,17 +34,8 @@ void fields(Visitor& visit, typename Visitor::template Reference<CalibrateResult
     visit.required("environment", message.environment);
 }
 
-#define MODULELENS_MESSAGE(Type)                                 \
-    nlohmann::json toJson(const Type& message) {                 \
-        return writeMessage(message);                            \
-    }                                                            \
-    base::Result<Type> parse##Type(const nlohmann::json& json) { \
-        return readMessage<Type>(json, #Type);                   \
-    }
-
-MODULELENS_MESSAGE(CalibrateParams)
-MODULELENS_MESSAGE(PeakRate)
-MODULELENS_MESSAGE(CalibrateResult)
-#undef MODULELENS_MESSAGE
+MODULELENS_DEFINE_MESSAGE(CalibrateParams)
+MODULELENS_DEFINE_MESSAGE(PeakRate)
+MODULELENS_DEFINE_MESSAGE(CalibrateResult)
 
 }  // namespace modulelens::protocol

@@ -17,6 +17,12 @@ void fields(Visitor& visit, typename Visitor::template Reference<Extent> message
 }
 
 template <class Visitor>
+void fields(Visitor& visit, typename Visitor::template Reference<OperatorLibrary> message) {
+    visit.required("file", message.file);
+    visit.required("sha256", message.sha256);
+}
+
+template <class Visitor>
 void fields(Visitor& visit, typename Visitor::template Reference<CallParams> message) {
     visit.required("handle", message.handle);
     visit.required("call", message.call);

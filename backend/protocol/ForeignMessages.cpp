@@ -2,16 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "backend/protocol/ForeignMessages.h"
 
-#include "backend/base/Guarded.h"
-#include "backend/protocol/MessageFields.h"
+#include "backend/protocol/CallFields.h"
 
 namespace modulelens::protocol {
-
-template <class Visitor>
-static void fields(Visitor& visit, typename Visitor::template Reference<OperatorLibrary> message) {
-    visit.required("file", message.file);
-    visit.required("sha256", message.sha256);
-}
 
 template <class Visitor>
 void fields(Visitor& visit, typename Visitor::template Reference<InspectParams> message) {
@@ -52,40 +45,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<InspectResult> 
     visit.optional("warnings", message.warnings);
 }
 
-namespace {
-
-template <class Message>
-nlohmann::json write(const Message& message) {
-    FieldWriter writer;
-    fields(writer, message);
-    return writer.take();
-}
-
-template <class Message>
-base::Result<Message> read(const nlohmann::json& json, const char* name) {
-    return base::guarded(name, [&]() -> base::Result<Message> {
-        Message message{};
-        FieldReader reader(json, name);
-        fields(reader, message);
-        if (reader.error()) {
-            return *reader.error();
-        }
-        return message;
-    });
-}
-
-} // namespace
-
-#define MODULELENS_MESSAGE(Type)                                 \
-    nlohmann::json toJson(const Type& message) {                 \
-        return write(message);                                   \
-    }                                                            \
-    base::Result<Type> parse##Type(const nlohmann::json& json) { \
-        return read<Type>(json, #Type);                          \
-    }
-
-MODULELENS_MESSAGE(InspectParams)
-MODULELENS_MESSAGE(InspectResult)
-#undef MODULELENS_MESSAGE
+MODULELENS_DEFINE_MESSAGE(InspectParams)
+MODULELENS_DEFINE_MESSAGE(InspectResult)
 
 } // namespace modulelens::protocol

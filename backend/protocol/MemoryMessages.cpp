@@ -35,16 +35,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<MemoryResult> m
     visit.optional("reasons", message.reasons);
 }
 
-#define MODULELENS_MESSAGE(Type)                                 \
-    nlohmann::json toJson(const Type& message) {                 \
-        return writeMessage(message);                            \
-    }                                                            \
-    base::Result<Type> parse##Type(const nlohmann::json& json) { \
-        return readMessage<Type>(json, #Type);                   \
-    }
-
-MODULELENS_MESSAGE(MemoryParams)
-MODULELENS_MESSAGE(MemoryResult)
-#undef MODULELENS_MESSAGE
+MODULELENS_DEFINE_MESSAGE(MemoryParams)
+MODULELENS_DEFINE_MESSAGE(MemoryResult)
 
 }  // namespace modulelens::protocol

@@ -228,4 +228,13 @@ base::Result<Message> readMessage(const nlohmann::json& json, const char* name) 
     });
 }
 
+/// Defines toJson and parse<Type> of a message from its description.
+#define MODULELENS_DEFINE_MESSAGE(Type)                          \
+    nlohmann::json toJson(const Type& message) {                 \
+        return writeMessage(message);                            \
+    }                                                            \
+    base::Result<Type> parse##Type(const nlohmann::json& json) { \
+        return readMessage<Type>(json, #Type);                   \
+    }
+
 } // namespace modulelens::protocol

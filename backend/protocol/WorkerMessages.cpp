@@ -40,12 +40,6 @@ void fields(Visitor& visit, typename Visitor::template Reference<InitializeResul
 }
 
 template <class Visitor>
-void fields(Visitor& visit, typename Visitor::template Reference<OperatorLibrary> message) {
-    visit.required("file", message.file);
-    visit.required("sha256", message.sha256);
-}
-
-template <class Visitor>
 void fields(Visitor& visit, typename Visitor::template Reference<LoadParams> message) {
     visit.required("name", message.name);
     visit.required("program", message.program);
@@ -170,28 +164,19 @@ void fields(Visitor& visit, typename Visitor::template Reference<LogEntry> messa
     visit.required("text", message.text);
 }
 
-#define MODULELENS_MESSAGE(Type)                                 \
-    nlohmann::json toJson(const Type& message) {                 \
-        return writeMessage(message);                            \
-    }                                                            \
-    base::Result<Type> parse##Type(const nlohmann::json& json) { \
-        return readMessage<Type>(json, #Type);                   \
-    }
-
-MODULELENS_MESSAGE(InitializeParams)
-MODULELENS_MESSAGE(InitializeResult)
-MODULELENS_MESSAGE(LoadParams)
-MODULELENS_MESSAGE(LoadResult)
-MODULELENS_MESSAGE(UnloadParams)
-MODULELENS_MESSAGE(CallParams)
-MODULELENS_MESSAGE(RunResult)
-MODULELENS_MESSAGE(LeafResult)
-MODULELENS_MESSAGE(ValidateParams)
-MODULELENS_MESSAGE(ValidateResult)
-MODULELENS_MESSAGE(ProfileParams)
-MODULELENS_MESSAGE(ProfileResult)
-MODULELENS_MESSAGE(Progress)
-MODULELENS_MESSAGE(LogEntry)
-#undef MODULELENS_MESSAGE
+MODULELENS_DEFINE_MESSAGE(InitializeParams)
+MODULELENS_DEFINE_MESSAGE(InitializeResult)
+MODULELENS_DEFINE_MESSAGE(LoadParams)
+MODULELENS_DEFINE_MESSAGE(LoadResult)
+MODULELENS_DEFINE_MESSAGE(UnloadParams)
+MODULELENS_DEFINE_MESSAGE(CallParams)
+MODULELENS_DEFINE_MESSAGE(RunResult)
+MODULELENS_DEFINE_MESSAGE(LeafResult)
+MODULELENS_DEFINE_MESSAGE(ValidateParams)
+MODULELENS_DEFINE_MESSAGE(ValidateResult)
+MODULELENS_DEFINE_MESSAGE(ProfileParams)
+MODULELENS_DEFINE_MESSAGE(ProfileResult)
+MODULELENS_DEFINE_MESSAGE(Progress)
+MODULELENS_DEFINE_MESSAGE(LogEntry)
 
 } // namespace modulelens::protocol
