@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The ModuleLens authors
 // SPDX-License-Identifier: MIT
 #include "app/cli/Commands.h"
+#include "app/cli/MeasuringOptions.h"
 #include "app/cli/Runner.h"
 #include "backend/operations/Benchmarking.h"
 #include "backend/operations/ResultDocuments.h"
@@ -29,21 +30,9 @@ base::Result<std::uint64_t> readSeed(const Arguments& arguments) {
 base::Result<operations::BenchmarkSettings> readSettings(const Arguments& arguments, const operations::RunSettings& run) {
     operations::BenchmarkSettings settings;
     settings.run = run;
-    const base::Result<std::string> mode = benchmarkMode(arguments);
-    if (!mode) {
-        return mode.error();
+    if (const base::Result<void> read = readMeasuring(arguments, settings); !read) {
+        return read.error();
     }
-    settings.mode = *mode;
-    const auto repetitions = arguments.integer("repetitions", 1, 1'000'000);
-    if (!repetitions) {
-        return repetitions.error();
-    }
-    settings.repetitions = repetitions->value_or(settings.repetitions);
-    const base::Result<std::optional<std::chrono::milliseconds>> budget = arguments.seconds("budget");
-    if (!budget) {
-        return budget.error();
-    }
-    settings.budgetMs = budget->value_or(std::chrono::milliseconds(settings.budgetMs)).count();
     const base::Result<std::uint64_t> seed = readSeed(arguments);
     if (!seed) {
         return seed.error();

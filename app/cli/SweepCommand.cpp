@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The ModuleLens authors
 // SPDX-License-Identifier: MIT
 #include "app/cli/Commands.h"
+#include "app/cli/MeasuringOptions.h"
 #include "app/cli/Runner.h"
 #include "backend/operations/ResultDocuments.h"
 #include "backend/operations/Sentences.h"
@@ -21,21 +22,9 @@ base::Result<operations::SweepSettings> readSettings(const Arguments& arguments)
         }
         settings.dimensions.push_back(*std::move(dimension));
     }
-    const base::Result<std::string> mode = benchmarkMode(arguments);
-    if (!mode) {
-        return mode.error();
+    if (const base::Result<void> read = readMeasuring(arguments, settings); !read) {
+        return read.error();
     }
-    settings.mode = *mode;
-    const auto repetitions = arguments.integer("repetitions", 1, 1'000'000);
-    if (!repetitions) {
-        return repetitions.error();
-    }
-    settings.repetitions = repetitions->value_or(settings.repetitions);
-    const base::Result<std::optional<std::chrono::milliseconds>> budget = arguments.seconds("budget");
-    if (!budget) {
-        return budget.error();
-    }
-    settings.budgetMs = budget->value_or(std::chrono::milliseconds(settings.budgetMs)).count();
     return settings;
 }
 

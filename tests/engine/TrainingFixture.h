@@ -6,22 +6,13 @@
 #include "backend/profile/ProfileFile.h"
 #include "backend/protocol/MemoryMessages.h"
 #include "tests/support/CapturedModule.h"
+#include "tests/support/ValueOf.h"
 
 #include <QTemporaryDir>
-
-#include <stdexcept>
 
 namespace modulelens::test {
 
 inline const std::string kTrainingSet = "training";
-
-template <class T>
-T valueOf(base::Result<T> result) {
-    if (!result) {
-        throw std::runtime_error(result.error().text());
-    }
-    return std::move(result).value();
-}
 
 /// An engine with the modules of capture_training.py. Confined to its thread.
 class TrainingFixture {

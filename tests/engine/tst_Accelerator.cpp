@@ -7,6 +7,7 @@
 #include "tests/support/FakeDevice.h"
 #include "tests/support/TestMain.h"
 #include "tests/support/TestPaths.h"
+#include "tests/support/ValueOf.h"
 
 #include <QTemporaryDir>
 #include <QTest>
@@ -16,6 +17,7 @@
 
 using namespace modulelens;
 using base::ErrorCode;
+using test::valueOf;
 namespace fake = test::fakedevice;
 
 namespace {
@@ -33,14 +35,6 @@ test::CapturedModule moduleNamed(const std::string& name) {
     const auto found =
         std::find_if(versions.begin(), versions.end(), [&](const auto& version) { return version.module == name; });
     return {golden(), static_cast<std::size_t>(found - versions.begin())};
-}
-
-template <class T>
-T valueOf(base::Result<T> result) {
-    if (!result) {
-        throw std::runtime_error(result.error().text());
-    }
-    return std::move(result).value();
 }
 
 }  // namespace

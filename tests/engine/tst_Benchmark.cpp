@@ -5,29 +5,18 @@
 #include "backend/protocol/CalibrateMessages.h"
 #include "tests/support/CapturedModule.h"
 #include "tests/support/TestMain.h"
+#include "tests/support/ValueOf.h"
 
 #include <QTemporaryDir>
 #include <QTest>
 
 #include <algorithm>
 #include <numeric>
-#include <stdexcept>
 
 using namespace modulelens;
 using base::ErrorCode;
 using test::CapturedModule;
-
-namespace {
-
-template <class T>
-T valueOf(base::Result<T> result) {
-    if (!result) {
-        throw std::runtime_error(result.error().text());
-    }
-    return std::move(result).value();
-}
-
-}  // namespace
+using test::valueOf;
 
 /// The engine's benchmark and calibration: what is measured and what is refused, never how long it takes.
 class BenchmarkTest : public QObject {

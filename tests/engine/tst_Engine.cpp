@@ -7,6 +7,7 @@
 #include "backend/profile/ProfileFile.h"
 #include "tests/support/CapturedModule.h"
 #include "tests/support/TestMain.h"
+#include "tests/support/ValueOf.h"
 
 #include <QTemporaryDir>
 #include <QTest>
@@ -18,19 +19,12 @@ using base::ErrorCode;
 using profile::Direction;
 using profile::ScopeKind;
 using test::CapturedModule;
+using test::valueOf;
 
 namespace {
 
 std::string textOf(const base::Error& error) {
     return error.text();
-}
-
-template <class T>
-T valueOf(base::Result<T> result) {
-    if (!result) {
-        throw std::runtime_error(textOf(result.error()));
-    }
-    return std::move(result).value();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "backend/engine/Engine.h"
 #include "tests/support/CapturedModule.h"
 #include "tests/support/TestMain.h"
+#include "tests/support/ValueOf.h"
 
 #include <QTemporaryDir>
 #include <QTest>
@@ -11,18 +12,7 @@
 
 using namespace modulelens;
 using test::CapturedModule;
-
-namespace {
-
-template <class T>
-T valueOf(base::Result<T> result) {
-    if (!result) {
-        throw std::runtime_error(result.error().text());
-    }
-    return std::move(result).value();
-}
-
-}  // namespace
+using test::valueOf;
 
 /// Validation and costs of whole captured modules: repeats, the float64 run, structure, ledgers.
 class EngineChecksTest : public QObject {
