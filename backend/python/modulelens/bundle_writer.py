@@ -15,14 +15,11 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from torch import nn
-
-from modulelens.environment import deciding_environment, describe_environment, main_device
+from modulelens.environment import deciding_environment
 from modulelens.json_types import JsonObject, encode_json
 from modulelens.names import collection_id, run_collection
-from modulelens.nodes import Documents, NodeDescriber
+from modulelens.nodes import Documents
 from modulelens.record import ModuleRecord, Run
-from modulelens.recorder import Recorder
 from modulelens.tensor_store import TensorStore
 
 
@@ -31,15 +28,18 @@ class BundleContents:
     """Everything that one traced run has left."""
 
     model_name: str
-    model: nn.Module
+    environment: JsonObject
     tags: list[str]
     attributes: JsonObject
-    recorder: Recorder
-    describer: NodeDescriber
+    records: dict[str, ModuleRecord]
+    runs: list[Run]
+    nodes: Documents
+    sources: Documents
     store: TensorStore
     programs: Documents
     problems: list[JsonObject]
     incomplete_reason: str | None
+    ranks: JsonObject | None = None
 
 
 def _incoming_prefix() -> str:
@@ -124,14 +124,13 @@ class BundleFolder:
             self._lock = None
 
     def _index(self, contents: BundleContents, created: datetime.datetime) -> JsonObject:
-        recorder, describer = contents.recorder, contents.describer
-        environment = describe_environment(contents.model, describer.class_names)
+        environment = contents.environment
         versions = [
             self._version(contents.model_name, record, environment)
-            for record in recorder.records.values()
+            for record in contents.records.values()
             if record.calls
         ]
-        return {
+        index = {
             "schema": "modulelens.bundle",
             "schema_version": 1,
             "created": created.isoformat(timespec="microseconds").replace("+00:00", "Z"),
@@ -141,17 +140,18 @@ class BundleFolder:
             "environment": environment,
             "tags": contents.tags,
             "attributes": contents.attributes,
-            "runs": [self._run(contents, run, environment) for run in recorder.runs],
+            "runs": [self._run(contents, run, environment) for run in contents.runs],
             "versions": versions,
-            "nodes": self._documents("nodes", "json", describer.nodes),
+            "nodes": self._documents("nodes", "json", contents.nodes),
             "programs": self._documents("programs", "pt2", contents.programs),
-            "sources": self._documents("sources", "py", describer.sources),
+            "sources": self._documents("sources", "py", contents.sources),
             "tensors": [
                 {"file": file.file, "sha256": file.sha256, "size": file.size, "keys": file.keys}
                 for file in contents.store.files
             ],
             "problems": contents.problems,
         }
+        return index if contents.ranks is None else {**index, "ranks": contents.ranks}
 
     def _version(self, model_name: str, record: ModuleRecord, environment: JsonObject) -> JsonObject:
         document = {
@@ -191,7 +191,7 @@ class BundleFolder:
     def _run(self, contents: BundleContents, run: Run, environment: JsonObject) -> JsonObject:
         for entry in run.calls:
             if entry["version"] is not None:
-                entry["version"] = contents.recorder.records[entry["version"]].digest
+                entry["version"] = contents.records[entry["version"]].digest
         document = {
             "schema": "modulelens.run",
             "schema_version": 1,
@@ -200,7 +200,7 @@ class BundleFolder:
             "step": run.step,
             "started": run.started,
             "duration_ns": run.duration_ns,
-            "device": main_device(contents.model),
+            "device": environment["device"],
             "environment": environment,
             "calls": run.calls,
         }

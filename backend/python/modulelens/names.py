@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from torch import nn
 
-_WRAPPER_SEGMENTS = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
+_WRAPPER_SEGMENTS = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_dmp_wrapped_module"}
 _RUN_PREFIX = "registered_model_"
 _MAX_NAME = 128
 _CUT_NAME = 119
@@ -41,13 +41,13 @@ class NamedModule:
     aliases: list[str] = field(default_factory=list)
 
 
-def name_modules(model: nn.Module) -> list[NamedModule]:
+def name_modules(model: nn.Module, hides: Callable[[nn.Module], bool] | None = None) -> list[NamedModule]:
     """Names every distinct module, in `named_modules()` order, without wrapper modules and wrapper segments.
 
-    Raises ValueError when a name holds NUL.
+    What lies below a module that `hides` holds for is left out. Raises ValueError when a name holds NUL.
     """
     named: dict[nn.Module, NamedModule] = {}
-    for name, module in _walk(model, "", set()):
+    for name, module in _walk(model, "", set(), hides or (lambda _: False)):
         if "\0" in name:
             raise ValueError(f"the module name {name!r} holds a NUL character; rename the attribute")
         entry = named.setdefault(module, NamedModule(name, module))
@@ -56,18 +56,26 @@ def name_modules(model: nn.Module) -> list[NamedModule]:
     return list(named.values())
 
 
-def _walk(module: nn.Module, name: str, path: set[int]) -> Iterator[tuple[str, nn.Module]]:
+def unwrapped(module: nn.Module) -> nn.Module:
+    """Returns the module that wrappers stand for: the module itself when it is none."""
+    wrapped = _wrapped_child(module)
+    return module if wrapped is None else unwrapped(wrapped)
+
+
+def _walk(
+    module: nn.Module, name: str, path: set[int], hides: Callable[[nn.Module], bool]
+) -> Iterator[tuple[str, nn.Module]]:
     if id(module) in path:
         return
     path.add(id(module))
     wrapped = _wrapped_child(module)
     if wrapped is not None:
-        yield from _walk(wrapped, name, path)
+        yield from _walk(wrapped, name, path, hides)
     else:
         yield name, module
-        for key, child in module._modules.items():
+        for key, child in ({} if hides(module) else module._modules).items():
             if child is not None:
-                yield from _walk(child, f"{name}.{key}" if name else key, path)
+                yield from _walk(child, f"{name}.{key}" if name else key, path, hides)
     path.remove(id(module))
 
 

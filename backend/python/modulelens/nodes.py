@@ -16,7 +16,8 @@ from torch.nn.utils import parametrize
 from modulelens.initializers import RECORD_ATTRIBUTE, infer_arguments, initializer_of, without_stand_ins
 from modulelens.json_types import Json, JsonObject, encode_json
 from modulelens.references import is_importable, qualified_name
-from modulelens.tensor_store import TensorStore
+from modulelens.sharding import Sharding
+from modulelens.tensor_store import TensorSink, TensorStore
 from modulelens.values import Scope, ValueEncoder
 
 _INTERNAL_ATTRIBUTES = set(nn.Module().__dict__) | {RECORD_ATTRIBUTE, "training"}
@@ -47,22 +48,32 @@ def class_of(module: nn.Module) -> type:
 class NodeDescriber:
     """Writes the node of a module and of everything below it. The tracer holds its lock around every use."""
 
-    def __init__(self, store: TensorStore, paths: dict[nn.Module, str]) -> None:
+    def __init__(
+        self,
+        store: TensorStore,
+        paths: dict[nn.Module, str],
+        sharding: Sharding | None = None,
+        sink: TensorSink | None = None,
+    ) -> None:
         self.nodes = Documents()
         self.sources = Documents()
         self.class_names: set[str] = set()
         self._store = store
         self._paths = paths
-        self._encoder = ValueEncoder(store, self._module_value)
+        self._sharding = sharding
+        self._sink = sink or store
+        self._encoder = self.encoder()
         self._source_of: dict[type, str | None] = {}
         self._open: set[int] = set()
 
     def encoder(self) -> ValueEncoder:
         """Returns an encoder that describes modules met in values."""
-        return ValueEncoder(self._store, self._module_value)
+        return ValueEncoder(self._sink, self._module_value, self._sharding)
 
     def describe(self, module: nn.Module) -> str:
         """Returns the digest of the module's node as the module is now."""
+        if self._sharding is not None:
+            module = self._sharding.plain(module)
         self._open.add(id(module))
         try:
             children = {
@@ -84,12 +95,15 @@ class NodeDescriber:
             "training": module.training,
             "init": self._init(module),
             "attributes": self._attributes(module),
-            "parameters": self._tensors(module._parameters),
+            "parameters": self._tensors(self._parameters(module)),
             "buffers": self._tensors(module._buffers),
             "non_persistent": sorted(module._non_persistent_buffers_set),
             "children": children,
             "source": self._source(kind),
         }
+
+    def _parameters(self, module: nn.Module) -> dict[str, Any]:
+        return module._parameters if self._sharding is None else self._sharding.parameters(module)
 
     def _tensors(self, tensors: dict[str, Any]) -> JsonObject:
         return {name: None if tensor is None else self._encoder.reference(tensor) for name, tensor in tensors.items()}
@@ -116,6 +130,7 @@ class NodeDescriber:
             name: self._encoder.encode(value, scope)
             for name, value in _state_of(module).items()
             if name not in _INTERNAL_ATTRIBUTES
+            and (self._sharding is None or self._sharding.is_attribute(module, name))
         }
 
     def _source(self, kind: type) -> str | None:

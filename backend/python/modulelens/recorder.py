@@ -24,7 +24,8 @@ from modulelens.nodes import NodeDescriber, class_of
 from modulelens.problems import Problems
 from modulelens.record import CapturedCall, ModuleRecord, Run
 from modulelens.references import qualified_name
-from modulelens.state import changed, parameter_size, state_references
+from modulelens.sharding import Sharding
+from modulelens.state import changed, module_size, state_references
 from modulelens.tensor_store import ShapeSink, TensorStore, dtype_name
 from modulelens.values import Scope, ValueEncoder, gap, tensors_in
 
@@ -63,6 +64,7 @@ class Recorder:
         kept: set[str],
         max_calls: int,
         gradients: OutputGradients | None = None,
+        sharding: Sharding | None = None,
     ) -> None:
         self.runs: list[Run] = []
         self.records: dict[str, ModuleRecord] = {}
@@ -72,10 +74,11 @@ class Recorder:
         self._kept = kept
         self._max_calls = max_calls
         self._gradients = gradients
+        self._sharding = sharding
         self._lock = threading.RLock()
         self._thread = _ThreadState()
         self._encoder = describer.encoder()
-        self._shapes = ValueEncoder(ShapeSink())
+        self._shapes = ValueEncoder(ShapeSink(), sharding=sharding)
         self._open_run: Run | None = None
         self._run_started = 0
         self._counts: dict[str, int] = {}
@@ -143,8 +146,8 @@ class Recorder:
         self._counts[named.name] = count + 1
         if named.name not in self._sizes:
             module = named.module
-            own = parameter_size(module.parameters(recurse=False))[0]
-            self._sizes[named.name] = (parameter_size(module.parameters())[0], own)
+            own = module_size(module, self._sharding, recurse=False)[0]
+            self._sizes[named.name] = (module_size(module, self._sharding)[0], own)
         total, own = self._sizes[named.name]
         return {
             "id": number,
@@ -165,6 +168,8 @@ class Recorder:
         }
 
     def _begin(self, frame: _Frame, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self._sharding is not None:
+            self._sharding.begin(frame.named.module, frame.run.step)
         record = self._record_for(frame.named)
         if record is None:
             encoded = {"args": self._shapes.encode(list(args)), "kwargs": self._shapes.encode(dict(kwargs))}
@@ -175,7 +180,7 @@ class Recorder:
         call = _conditions(module)
         call["args"] = self._encoder.encode(list(args), frame.scope)
         call["kwargs"] = {key: self._encoder.encode(value, frame.scope) for key, value in kwargs.items()}
-        frame.state = state_references(module, self._encoder) if record.calls else record.tensors
+        frame.state = self._state_of(module) if record.calls else record.tensors
         call["state_before"] = changed(record.tensors, frame.state)
         frame.random_state = torch.get_rng_state()
         frame.captured = CapturedCall(call, [part.training for part in module.modules()])
@@ -184,13 +189,16 @@ class Recorder:
         frame.entry["version"] = frame.named.name
         record.calls.append(frame.captured)
 
+    def _state_of(self, module: nn.Module) -> JsonObject:
+        return state_references(module, self._encoder, self._sharding)
+
     def _record_for(self, named: NamedModule) -> ModuleRecord | None:
         if named.name not in self._kept:
             return None
         record = self.records.get(named.name)
         if record is None:
             module = named.module
-            total, count = parameter_size(module.parameters())
+            total, count = module_size(module, self._sharding)
             record = self.records[named.name] = ModuleRecord(
                 name=named.name,
                 aliases=named.aliases,
@@ -198,7 +206,7 @@ class Recorder:
                 class_name=qualified_name(class_of(module)),
                 run=len(self.runs) - 1,
                 node=self._describer.describe(module),
-                tensors=state_references(module, self._encoder),
+                tensors=self._state_of(module),
                 parameter_bytes=total,
                 parameter_count=count,
             )
@@ -213,6 +221,8 @@ class Recorder:
                 frame.entry["outputs"] = _shapes_of(self._shapes.encode(output), "/output")
             return
         call = captured.document
+        if self._sharding is not None and error is None:
+            output = self._sharding.output(frame.named.module, output)
         if error is not None:
             call["exception"] = _exception(error)
         else:
@@ -221,7 +231,7 @@ class Recorder:
             if self._gradients is not None:
                 self._gradients.watch(captured, scope, self._lock)
         call["mutated"] = self._mutated(call, scope)
-        call["state_after"] = changed(frame.state, state_references(frame.named.module, self._encoder))
+        call["state_after"] = changed(frame.state, self._state_of(frame.named.module))
         if frame.random_state is not None and not torch.equal(frame.random_state, torch.get_rng_state()):
             call["rng"] = {"cpu": self._store.put(frame.random_state)}
 
@@ -274,7 +284,7 @@ def _exception(error: BaseException) -> JsonObject:
 def _shapes_of(encoded: Json, pointer: str) -> list[JsonObject]:
     return [
         {"path": path, "dtype": reference["dtype"], "shape": reference["shape"]}
-        for path, reference in tensors_in(encoded, pointer)
+        for path, reference in tensors_in(encoded, pointer, ("tensor", "shard"))
     ]
 
 

@@ -12,11 +12,26 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from modulelens.json_types import JsonObject
+from modulelens.sharding import Sharding
 from modulelens.values import Scope, ValueEncoder
 
 
-def named_tensors(module: nn.Module) -> Iterator[tuple[str, torch.Tensor, JsonObject]]:
+def named_tensors(
+    module: nn.Module, sharding: Sharding | None = None
+) -> Iterator[tuple[str, torch.Tensor, JsonObject]]:
     """Yields every parameter and buffer by every name relative to the module, with what a reference adds for it."""
+    if sharding is not None:
+        parts = list(_plain_parts(module, "", sharding, set()))
+        for prefix, owner in parts:
+            for name, parameter in sharding.parameters(owner).items():
+                if parameter is not None:
+                    yield prefix + name, parameter, {"kind": "parameter"}
+        for prefix, owner in parts:
+            for name, buffer in owner._buffers.items():
+                if buffer is not None:
+                    persistent = name not in owner._non_persistent_buffers_set
+                    yield prefix + name, buffer, {"kind": "buffer", "persistent": persistent}
+        return
     for name, parameter in module.named_parameters(remove_duplicate=False):
         yield name, parameter, {"kind": "parameter"}
     for prefix, owner in module.named_modules(remove_duplicate=False):
@@ -26,10 +41,36 @@ def named_tensors(module: nn.Module) -> Iterator[tuple[str, torch.Tensor, JsonOb
                 yield f"{prefix}.{name}" if prefix else name, buffer, {"kind": "buffer", "persistent": persistent}
 
 
-def state_references(module: nn.Module, encoder: ValueEncoder) -> JsonObject:
+def _plain_parts(module: nn.Module, prefix: str, sharding: Sharding, path: set[int]) -> Iterator[tuple[str, nn.Module]]:
+    module = sharding.plain(module)
+    if id(module) in path:
+        return
+    path.add(id(module))
+    yield prefix, module
+    for name, child in module._modules.items():
+        if child is not None:
+            yield from _plain_parts(child, f"{prefix}{name}.", sharding, path)
+    path.remove(id(module))
+
+
+def state_references(module: nn.Module, encoder: ValueEncoder, sharding: Sharding | None = None) -> JsonObject:
     """Returns `{FQN: tensor reference}` of the module as it is now."""
     scope = Scope()
-    return {name: {**encoder.reference(tensor, scope), **extra} for name, tensor, extra in named_tensors(module)}
+    tensors = named_tensors(module, sharding)
+    return {name: {**encoder.reference(tensor, scope), **extra} for name, tensor, extra in tensors}
+
+
+def module_size(module: nn.Module, sharding: Sharding | None, recurse: bool = True) -> tuple[int, int]:
+    """Returns bytes and elements of a module's parameters, of the whole model where they are sharded."""
+    if sharding is None:
+        return parameter_size(module.parameters(recurse=recurse))
+    if recurse:
+        found = [tensor for _, tensor, extra in named_tensors(module, sharding) if extra["kind"] == "parameter"]
+    else:
+        found = [tensor for tensor in sharding.parameters(sharding.plain(module)).values() if tensor is not None]
+    unique = {id(tensor): tensor for tensor in found if not is_lazy(tensor)}.values()
+    count = sum(tensor.numel() for tensor in unique)
+    return sum(tensor.numel() * tensor.element_size() for tensor in unique), count
 
 
 def changed(before: JsonObject, after: JsonObject) -> JsonObject:

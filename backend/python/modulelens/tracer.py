@@ -19,6 +19,7 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from modulelens.bundle_writer import BundleContents, BundleFolder
+from modulelens.environment import describe_environment
 from modulelens.flop_counting import count_flops
 from modulelens.gradients import GradientReplayer, OutputGradients
 from modulelens.json_types import JsonObject
@@ -177,11 +178,13 @@ class ModuleTracer:
         reason = None if error is None else f"the traced block raised {type(error).__name__}: {str(error)[:300]}"
         contents = BundleContents(
             model_name=self._model_name,
-            model=self._model,
+            environment=describe_environment(self._model, describer.class_names),
             tags=self._tags,
             attributes=self._attributes,
-            recorder=recorder,
-            describer=describer,
+            records=recorder.records,
+            runs=recorder.runs,
+            nodes=describer.nodes,
+            sources=describer.sources,
             store=store,
             programs=programs,
             problems=self._problems.entries,

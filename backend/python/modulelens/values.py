@@ -24,6 +24,7 @@ from torch.utils import _pytree as pytree
 
 from modulelens.json_types import Json, JsonObject, pointer_token
 from modulelens.references import is_importable, qualified_name
+from modulelens.sharding import Sharding
 from modulelens.tensor_store import TensorSink, dtype_name
 
 _MAX_DEPTH = 24
@@ -92,8 +93,14 @@ class Scope:
 class ValueEncoder:
     """Encodes values. Never raises: what fails becomes a gap that names the reason."""
 
-    def __init__(self, sink: TensorSink, encode_module: Callable[[nn.Module], Json] | None = None) -> None:
+    def __init__(
+        self,
+        sink: TensorSink,
+        encode_module: Callable[[nn.Module], Json] | None = None,
+        sharding: Sharding | None = None,
+    ) -> None:
         self._sink = sink
+        self._sharding = sharding
         self._encode_module = encode_module
         self._scope: Scope | None = None
         self._open: list[int] = []
@@ -117,6 +124,8 @@ class ValueEncoder:
     def _value(self, value: Any) -> Json:
         if value is None or type(value) in (bool, int) or (type(value) is str and _is_unicode(value)):
             return value
+        if self._sharding is not None:
+            value = self._sharding.ready(value)
         if id(value) in self._open:
             return gap(value, "the value holds itself")
         if len(self._open) > _MAX_DEPTH:
@@ -243,7 +252,10 @@ class ValueEncoder:
     def _tensor_like(self, value: Any) -> Json:
         if isinstance(value, torch.Tensor):
             identity = self._scope.identity(value) if self._scope is not None else {}
-            return {**self._tensor(value), **identity}
+            encoded = self._tensor(value)
+            if encoded["$t"] == "shard":
+                identity = {key: number for key, number in identity.items() if key == "obj"}
+            return {**encoded, **identity}
         if isinstance(value, np.ndarray):
             if value.dtype.hasobject:
                 return gap(value, "a numpy array of objects")
@@ -256,6 +268,9 @@ class ValueEncoder:
             flags["parameter"] = True
         if tensor.requires_grad:
             flags["requires_grad"] = True
+        shard = self._sharding.encode(tensor, self._sink) if self._sharding is not None else None
+        if shard is not None:
+            return shard | flags
         if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
             return gap(tensor, "a tensor inside vmap or grad has no memory of its own")
         if tensor.is_nested and tensor.layout == torch.strided:
@@ -307,14 +322,14 @@ class ValueEncoder:
         return encoded | {"scale": scales, "zero_point": zeros, "axis": tensor.q_per_channel_axis()}
 
 
-def tensors_in(encoded: Json, pointer: str) -> Iterator[tuple[str, JsonObject]]:
-    """Yields the JSON Pointer and the reference of every plain tensor in an encoded value, in order."""
+def tensors_in(encoded: Json, pointer: str, kinds: tuple[str, ...] = ("tensor",)) -> Iterator[tuple[str, JsonObject]]:
+    """Yields the JSON Pointer and the reference of every tensor of these kinds in an encoded value, in order."""
     if isinstance(encoded, list):
         for index, item in enumerate(encoded):
-            yield from tensors_in(item, f"{pointer}/{index}")
+            yield from tensors_in(item, f"{pointer}/{index}", kinds)
     elif isinstance(encoded, dict):
-        if encoded.get("$t") == "tensor":
+        if encoded.get("$t") in kinds:
             yield pointer, encoded
-        elif encoded.get("$t") not in ("sparse", "quantized", "numpy"):
+        elif encoded.get("$t") not in ("sparse", "quantized", "numpy", "shard"):
             for key, item in encoded.items():
-                yield from tensors_in(item, pointer + pointer_token(key))
+                yield from tensors_in(item, pointer + pointer_token(key), kinds)

@@ -157,7 +157,7 @@ def test_warningsAsErrors_neverReachTheModel(tmp_path: Path, monkeypatch: pytest
     def broken(*_: Any, **__: Any) -> Any:
         raise OSError("broken")
 
-    monkeypatch.setattr("modulelens.recorder.parameter_size", broken)
+    monkeypatch.setattr("modulelens.recorder.module_size", broken)
     model = small()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 The ModuleLens authors
+# SPDX-License-Identifier: MIT
+
+"""The seam between capturing and models that are spread over ranks: `modulelens.distributed` stands behind it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import torch
+from torch import nn
+
+from modulelens.json_types import JsonObject
+from modulelens.tensor_store import TensorSink
+
+
+class Sharding(Protocol):
+    """What capturing asks about a sharded model. Nothing here communicates with other ranks.
+
+    The tracer holds its lock around every use.
+    """
+
+    def ready(self, value: Any) -> Any:
+        """Returns the value itself, or what it stands for when it is still under way."""
+
+    def encode(self, tensor: torch.Tensor, sink: TensorSink) -> JsonObject | None:
+        """Returns the `shard` value of a tensor of which this rank holds a part, None for any other."""
+
+    def output(self, module: nn.Module, value: Any) -> Any:
+        """Returns a call's output as the unsharded module would give it."""
+
+    def plain(self, module: nn.Module) -> nn.Module:
+        """Returns the module that this one stands for: what a wrapper holds, or the unsharded twin of a sharded one."""
+
+    def parameters(self, module: nn.Module) -> dict[str, torch.Tensor | None]:
+        """Returns the module's own parameters by name, also where a wrapper has taken them away."""
+
+    def is_attribute(self, module: nn.Module, name: str) -> bool:
+        """Whether an attribute belongs to the module as it was written, not to what shards it."""
+
+    def begin(self, module: nn.Module, run: int) -> None:
+        """Notes parameters that are whole now, while the module's call begins, and are not at other times."""
