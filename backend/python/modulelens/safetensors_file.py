@@ -52,9 +52,11 @@ class StoredTensor:
         return self.data.numel() * self.data.element_size()
 
 
-def write_safetensors(path: Path, tensors: dict[str, StoredTensor]) -> tuple[str, int]:
+def write_safetensors(
+    path: Path, tensors: dict[str, StoredTensor], metadata: dict[str, str] | None = None
+) -> tuple[str, int]:
     """Writes a file and returns its sha256 and size. Raises OSError when the disk refuses."""
-    header: JsonObject = {}
+    header: JsonObject = {} if metadata is None else {"__metadata__": metadata}
     gaps: list[int] = []
     offset = 0
     for key, tensor in tensors.items():
