@@ -148,6 +148,7 @@ private:
             }
             for (const CallDocument& call : version.calls) {
                 require(programs, call.program, "program", entry.file.name);
+                require(nodes, call.node, "node", entry.file.name);
             }
             callCounts[version.digest] = version.calls.size();
             addReferences(version.references, entry.file.name);

@@ -60,6 +60,11 @@ RunCall readCall(const JsonView& view, std::size_t index) {
     call.ownParameterBytes = view.at("own_parameter_bytes").nonNegative();
     call.startNs = view.optionalInteger("start_ns");
     call.hostNs = view.optionalInteger("host_ns");
+    call.deviceNs = view.optionalInteger("device_ns");
+    call.allocatedBytes = view.optionalInteger("allocated_bytes");
+    call.peakBytes = view.optionalInteger("peak_bytes");
+    call.isDirect = view.booleanOr("direct", false);
+    call.isRecompute = view.booleanOr("recompute", false);
     if (const auto version = view.find("version")) {
         call.version = version->digest();
         if (const auto place = view.find("version_call")) {

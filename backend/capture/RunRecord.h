@@ -35,6 +35,11 @@ struct RunCall {
     std::int64_t ownParameterBytes = 0;
     std::optional<std::int64_t> startNs;
     std::optional<std::int64_t> hostNs;               ///< Measured in the run; unknown when absent.
+    std::optional<std::int64_t> deviceNs;             ///< Likewise, on the device's stream.
+    std::optional<std::int64_t> allocatedBytes;       ///< Of the device's allocator when the call began.
+    std::optional<std::int64_t> peakBytes;            ///< The most that the allocator had given out during the call.
+    bool isDirect = false;                            ///< `module.forward(x)`: the module's own hooks did not run.
+    bool isRecompute = false;                         ///< Computed again in a backward pass; lies outside its parent's time.
     std::string version;                              ///< Version digest, or empty when tensors were not kept.
     int versionCall = 0;
     std::string exceptionType;

@@ -95,6 +95,10 @@ std::vector<AutocastState> readAutocast(const JsonView& call) {
 CallDocument readCall(const JsonView& view) {
     CallDocument call;
     call.method = view.stringOr("method", "forward");
+    call.isDirect = view.booleanOr("direct", false);
+    if (const auto node = view.find("node")) {
+        call.node = node->digest();
+    }
     call.training = view.at("training").boolean();
     call.gradMode = view.booleanOr("grad_mode", false);
     call.inferenceMode = view.booleanOr("inference_mode", false);

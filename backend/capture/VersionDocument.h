@@ -55,7 +55,9 @@ struct CallGradients {
 
 /// One captured execution. `json` is the call object that JSON Pointers address; it holds "args", "kwargs", "output".
 struct CallDocument {
-    std::string method;
+    std::string method;                      ///< "forward", or the method that was traced by name.
+    bool isDirect = false;                   ///< `module.forward(x)`: the module's own hooks did not run.
+    std::string node;                        ///< Node as it was before the call; empty: the version's, tensors aside.
     bool training = false;
     bool gradMode = false;
     bool inferenceMode = false;

@@ -140,7 +140,7 @@ protocol::ValidateResult checkGradients(CallBinding& binding, const std::atomic<
     protocol::ValidateResult result;
     if (!binding.call().gradients) {
         result.verdict = "not_comparable";
-        result.reason = "the capture holds no gradients of this call: trace it with gradients=True";
+        result.reason = "the capture holds no gradients of this call: trace it with backward=True";
     } else {
         TrainingRun run(binding);
         (void)run.run(stop, {});

@@ -63,6 +63,9 @@ std::vector<TracedCall> tracedCalls(const capture::RunRecord& run, const capture
     std::map<int, int> indexByRunIndex;
     std::map<std::string, int> occurrences;
     for (auto at = top; at != run.calls.end(); ++at) {
+        if (at->isRecompute) {
+            continue;
+        }
         int parent = -1;
         if (at != top) {
             const auto above = indexByRunIndex.find(at->parent);

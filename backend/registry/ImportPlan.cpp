@@ -53,7 +53,8 @@ void collectReferences(const json& root, PlannedObject& object) {
             const std::string type = textAt(value, "$t");
             const std::string tensor = textAt(value, "ref");
             const std::string node = textAt(value, "node");
-            if (type == "tensor" && base::isLowerHex(tensor, 64)) {
+            // Parts of sparse and quantized tensors stand without a tag.
+            if ((type == "tensor" || type.empty()) && base::isLowerHex(tensor, 64)) {
                 object.tensors.insert(tensor);
             } else if (type == "module" && base::isLowerHex(node, 64)) {
                 object.children.insert(node);
@@ -256,6 +257,11 @@ base::Result<void> Planner::planVersion(const capture::BundleVersion& entry) {
         addDtypes(call.outputs, version.dtypes);
     }
     PlannedObject object{document->digest, "version", entry.file, {}, {}};
+    for (const capture::CallDocument& call : document->calls) {
+        if (!call.node.empty()) {
+            object.children.insert(call.node);
+        }
+    }
     const std::set<std::string>& held = tensorsBelow(version.stateDigest);
     for (const std::string& tensor : document->tensorDigests()) {
         if (!held.contains(tensor)) {

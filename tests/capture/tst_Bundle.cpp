@@ -125,6 +125,49 @@ private slots:
         QVERIFY(bundle.verify({}, {}));
     }
 
+    void measuredAndFlaggedCalls_areRead() {
+        test::MemoryFileSystem files(kFolder);
+        test::TinyBundle tiny;
+        tiny.editRun = [](nlohmann::json& run) {
+            nlohmann::json again = run["calls"][0];
+            again.update({{"id", 1}, {"parent", 0}, {"version", nullptr}, {"version_call", nullptr}, {"recompute", true}});
+            run["calls"][0].update(
+                {{"device_ns", 7}, {"allocated_bytes", 100}, {"peak_bytes", 120}, {"direct", true}, {"method", "encode"}});
+            run["calls"].push_back(again);
+        };
+        files.files = tiny.files();
+        auto opened = capture::Bundle::open(files, kFolder);
+        QVERIFY2(opened, opened ? "" : opened.error().text().c_str());
+        const auto run = (*opened)->run((*opened)->index().runs[0]);
+        QVERIFY2(run, run ? "" : run.error().text().c_str());
+        QCOMPARE(run->calls[0].deviceNs.value(), 7);
+        QCOMPARE(run->calls[0].allocatedBytes.value(), 100);
+        QCOMPARE(run->calls[0].peakBytes.value(), 120);
+        QVERIFY(run->calls[0].isDirect && !run->calls[0].isRecompute);
+        QCOMPARE(run->calls[0].method, std::string("encode"));
+        QVERIFY(run->calls[1].isRecompute && !run->calls[1].deviceNs);
+        QVERIFY((*opened)->verify({}, {}));
+    }
+
+    void nodeOfACall_isRequiredAndRead() {
+        test::MemoryFileSystem files(kFolder);
+        test::TinyBundle tiny;
+        for (const bool isThere : {true, false}) {
+            tiny.editVersion = [&](nlohmann::json& version) {
+                version["calls"][0]["direct"] = true;
+                version["calls"][0]["node"] = isThere ? version["state"]["node"] : nlohmann::json(std::string(64, 'a'));
+            };
+            files.files = tiny.files();
+            auto opened = capture::Bundle::open(files, kFolder);
+            QVERIFY(opened);
+            const auto version = (*opened)->version((*opened)->index().versions[0]);
+            QVERIFY(version);
+            QVERIFY(version->calls[0].isDirect);
+            QCOMPARE(version->calls[0].node.size(), std::size_t{64});
+            QCOMPARE(static_cast<bool>((*opened)->verify({}, {})), isThere);
+        }
+    }
+
     void goldenBundle_isReadForEver() {
         auto opened = capture::Bundle::open(base::realFileSystem(), goldenFolder());
         QVERIFY2(opened, opened ? "" : opened.error().text().c_str());

@@ -93,7 +93,7 @@ private slots:
         QCOMPARE(result.exitCode, 4);
         const json data = result.json()["data"];
         QCOMPARE(data["gradients"].get<std::string>(), std::string("not_comparable"));
-        QVERIFY(data["reason"].get<std::string>().find("gradients=True") != std::string::npos);
+        QVERIFY(data["reason"].get<std::string>().find("backward=True") != std::string::npos);
         QVERIFY(runCli(m_registry, {"validate", "golden::linear", "--json"}).json()["data"]["gradients"].is_null());
     }
 

@@ -415,7 +415,7 @@ def main() -> None:
             model_name=name,
             select=["1" if name == "inner" else ""],
             dynamic_batch=False,
-            gradients=True,
+            backward=True,
         )
         with tracer:
             with mode_of(name):

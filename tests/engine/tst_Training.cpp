@@ -98,7 +98,7 @@ private Q_SLOTS:
         params.call.erase("gradients");
         const auto result = valueOf(m_fixture->engine.gradients(params, {}));
         QCOMPARE(result.verdict, std::string("not_comparable"));
-        QVERIFY(result.reason.find("gradients=True") != std::string::npos);
+        QVERIFY(result.reason.find("backward=True") != std::string::npos);
     }
 
     void capturedGradientsOfTheOutputs_areUsed() {

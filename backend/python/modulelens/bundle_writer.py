@@ -40,6 +40,7 @@ class BundleContents:
     problems: list[JsonObject]
     incomplete_reason: str | None
     ranks: JsonObject | None = None
+    measured: JsonObject | None = None
 
 
 def _incoming_prefix() -> str:
@@ -104,7 +105,7 @@ class BundleFolder:
 
     def finish(self, contents: BundleContents) -> Path:
         """Writes all documents and renames the folder in; returns its path. Raises OSError when the disk refuses."""
-        contents.store.flush()
+        contents.store.finish()
         created = datetime.datetime.now(datetime.timezone.utc)
         index = self._index(contents, created)
         document = encode_json(index)
@@ -140,7 +141,7 @@ class BundleFolder:
             "environment": environment,
             "tags": contents.tags,
             "attributes": contents.attributes,
-            "runs": [self._run(contents, run, environment) for run in contents.runs],
+            "runs": [self._run(contents, number, run, environment) for number, run in enumerate(contents.runs)],
             "versions": versions,
             "nodes": self._documents("nodes", "json", contents.nodes),
             "programs": self._documents("programs", "pt2", contents.programs),
@@ -188,7 +189,7 @@ class BundleFolder:
             "run": record.run,
         }
 
-    def _run(self, contents: BundleContents, run: Run, environment: JsonObject) -> JsonObject:
+    def _run(self, contents: BundleContents, number: int, run: Run, environment: JsonObject) -> JsonObject:
         for entry in run.calls:
             if entry["version"] is not None:
                 entry["version"] = contents.records[entry["version"]].digest
@@ -202,10 +203,11 @@ class BundleFolder:
             "duration_ns": run.duration_ns,
             "device": environment["device"],
             "environment": environment,
+            **({} if contents.measured is None else {"measured": contents.measured}),
             "calls": run.calls,
         }
         content = encode_json(document)
-        file = f"runs/{run.step}.json"
+        file = f"runs/{number}.json"
         self._write(file, content)
         return {"file": file, "sha256": hashlib.sha256(content).hexdigest(), "size": len(content)}
 

@@ -14,7 +14,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from modulelens.decoding import ValueDecoder
-from modulelens.isolation import captured_conditions, isolated_copy, seed_from
+from modulelens.isolation import call_again, captured_conditions, isolated_copy, seed_from
 from modulelens.json_types import JsonObject
 from modulelens.problems import Problems
 from modulelens.record import CapturedCall, ModuleRecord
@@ -37,13 +37,14 @@ def _counted(record: ModuleRecord, captured: CapturedCall, store: TensorStore) -
     decoder = ValueDecoder(store.bytes_of, lambda _: True)
     decoder.prepare(call["args"], call["kwargs"])
     args, kwargs = decoder.decode(call["args"]), decoder.decode(call["kwargs"])
-    module = isolated_copy(record.module, _state(record, call, store), captured.training)
+    attributes = record.attributes_at(captured)
+    module = isolated_copy(record.module, _state(record, call, store), captured.training, attributes)
     counter = FlopCounterMode(display=False)
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), captured_conditions(call):
         warnings.simplefilter("ignore")
         seed_from(call, decoder)
         with counter:
-            module(*args, **kwargs)
+            call_again(module, call, args, kwargs)
     # Absent when nothing was counted.
     counts = counter.get_flop_counts().get("Global", {})
     by_operator = {_name(operator): int(flops) for operator, flops in counts.items()}

@@ -5,17 +5,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+import torch.utils.checkpoint
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from modulelens.decoding import DecodeError, ValueDecoder
-from modulelens.isolation import captured_conditions, isolated_copy, seed_from
-from modulelens.json_types import JsonObject
+from modulelens.isolation import call_again, captured_conditions, isolated_copy, seed_from
+from modulelens.json_types import Json, JsonObject
 from modulelens.problems import Problems
 from modulelens.record import CapturedCall, ModuleRecord
 from modulelens.tensor_store import TensorStore
@@ -30,10 +32,13 @@ class OutputGradients:
         self._problems = problems
         self._handles: list[RemovableHandle] = []
 
-    def watch(self, captured: CapturedCall, scope: Scope, lock: threading.RLock) -> None:
-        """Waits for the gradients of the call's outputs, each tensor once, at its first place."""
+    def watch(self, captured: CapturedCall, encoded: Json, scope: Scope, lock: Any) -> None:
+        """Waits for the gradients of the call's outputs, each tensor once, at its first place.
+
+        `encoded` is the output, `scope` that of its encoding.
+        """
         watched: set[int] = set()
-        for pointer, reference in tensors_in(captured.document["output"], "/output"):
+        for pointer, reference in tensors_in(encoded, "/output"):
             tensor = scope.tensors[reference["obj"]]
             if not tensor.requires_grad or reference["obj"] in watched:
                 continue
@@ -79,11 +84,12 @@ class GradientReplayer:
         decoder = self._decoder()
         decoder.prepare(call["args"], call["kwargs"])
         args, kwargs = tuple(decoder.decode(call["args"])), decoder.decode(call["kwargs"])
-        module = isolated_copy(record.module, self._state(record, captured), captured.training)
+        attributes = record.attributes_at(captured)
+        module = isolated_copy(record.module, self._state(record, captured), captured.training, attributes)
         targets = _Targets(call, decoder, module)
-        with captured_conditions(call), torch.enable_grad():
+        with captured_conditions(call), torch.enable_grad(), _without_reentrant_checkpoints():
             seed_from(call, decoder)
-            output = module(*args, **kwargs)
+            output = call_again(module, call, args, kwargs)
         outputs = _outputs_by_pointer(call, output)
         if not targets.edges or not outputs:
             return None
@@ -132,6 +138,24 @@ class _Targets:
             seen.add(id(tensor))
             self.edges.append(torch.autograd.graph.get_gradient_edge(tensor))
             self.names.append((kind, name))
+
+
+@contextlib.contextmanager
+def _without_reentrant_checkpoints() -> Iterator[None]:
+    """Reentrant checkpointing works with a plain `backward()` only, which would reach the live model's gradients."""
+    checkpoints: Any = torch.utils.checkpoint
+    original = checkpoints.CheckpointFunction
+
+    class Plain:
+        @staticmethod
+        def apply(function: Callable[..., Any], preserve: bool, *args: Any) -> Any:
+            return function(*args)
+
+    checkpoints.CheckpointFunction = Plain
+    try:
+        yield
+    finally:
+        checkpoints.CheckpointFunction = original
 
 
 def _outputs_by_pointer(call: JsonObject, output: Any) -> dict[str, torch.Tensor]:

@@ -18,8 +18,16 @@ from modulelens.json_types import JsonObject
 from modulelens.state import named_tensors
 
 
-def isolated_copy(module: nn.Module, tensors: dict[str, torch.Tensor], training: list[bool]) -> nn.Module:
-    """Returns a copy of the module that holds `tensors` (by FQN) and the training flags in `modules()` order."""
+def isolated_copy(
+    module: nn.Module,
+    tensors: dict[str, torch.Tensor],
+    training: list[bool],
+    attributes: list[dict[str, Any]] | None = None,
+) -> nn.Module:
+    """Returns a copy of the module that holds `tensors` (by FQN).
+
+    Training flags and, where given, the attributes that differ from the live ones come in `modules()` order.
+    """
     replacements: dict[int, Any] = {}
     for name, live, _ in named_tensors(module):
         replacements[id(live)] = tensors.get(name, live.detach().clone())
@@ -29,6 +37,8 @@ def isolated_copy(module: nn.Module, tensors: dict[str, torch.Tensor], training:
         copied = _shallow_copy(module, replacements, {})
     for part, flag in zip(copied.modules(), training, strict=False):
         part.training = flag
+    for part, changed in zip(copied.modules(), attributes or [], strict=False):
+        part.__dict__.update(changed)
     copied._forward_hooks.clear()
     copied._forward_pre_hooks.clear()
     return copied
@@ -55,6 +65,12 @@ def _shallow_copy(module: nn.Module, replacements: dict[int, Any], done: dict[in
 
 def _replaced(tensors: dict[str, Any], replacements: dict[int, Any]) -> dict[str, Any]:
     return {name: replacements.get(id(tensor), tensor) for name, tensor in tensors.items()}
+
+
+def call_again(module: nn.Module, call: JsonObject, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Calls the method that the captured call was a call of."""
+    called = module if call["method"] == "forward" else getattr(module, call["method"])
+    return called(*args, **kwargs)
 
 
 @contextlib.contextmanager

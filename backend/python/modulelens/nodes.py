@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import inspect
+import json
+from collections.abc import Iterator
 from typing import Any
 
 from torch import nn
 from torch.nn.utils import parametrize
 
+from modulelens.class_sources import class_source
+from modulelens.decoding import ValueDecoder
 from modulelens.initializers import RECORD_ATTRIBUTE, infer_arguments, initializer_of, without_stand_ins
 from modulelens.json_types import Json, JsonObject, encode_json
 from modulelens.references import is_importable, qualified_name
@@ -65,28 +68,90 @@ class NodeDescriber:
         self._encoder = self.encoder()
         self._source_of: dict[type, str | None] = {}
         self._open: set[int] = set()
+        self._outlines: dict[int, Json] = {}
 
     def encoder(self) -> ValueEncoder:
         """Returns an encoder that describes modules met in values."""
         return ValueEncoder(self._sink, self._module_value, self._sharding)
 
-    def describe(self, module: nn.Module) -> str:
-        """Returns the digest of the module's node as the module is now."""
+    def describe(self, module: nn.Module) -> tuple[str, str]:
+        """Returns the digests of the module's node and of its skeleton, as the module is now."""
+        outer, self._outlines = self._outlines, {}
+        try:
+            return self._describe(module), self.skeleton(module)
+        finally:
+            self._outlines = outer
+
+    def skeleton(self, module: nn.Module) -> str:
+        """Returns a digest of what the nodes of the module and all below it say besides parameters and buffers."""
+        outlines = []
+        for part in self._parts(module, set()):
+            outlines.append(self._outlines.get(id(part)) or self._outline(part, self._attributes(part)))
+        return hashlib.sha256(encode_json(outlines)).hexdigest()
+
+    def attributes_then(self, module: nn.Module, node: str) -> list[dict[str, Any]]:
+        """Returns, for each part in `modules()` order, the attributes that are no longer what they were in `node`.
+
+        Attributes that cannot be decoded are left out.
+        """
+        restored: list[dict[str, Any]] = []
+        done: set[int] = set()
+
+        def visit(part: nn.Module, digest: str | None) -> None:
+            if id(part) in done:
+                return
+            done.add(id(part))
+            document = json.loads(self.nodes.contents[digest]) if digest else {"attributes": {}, "children": {}}
+            restored.append(self._differing(part, document["attributes"]))
+            for name, child in part._modules.items():
+                if child is not None:
+                    visit(child, document["children"].get(name))
+
+        visit(module, node)
+        return restored
+
+    def _differing(self, module: nn.Module, then: JsonObject) -> dict[str, Any]:
+        now = self._attributes(module)
+        decoder = ValueDecoder(self._store.bytes_of, lambda _: True)
+        values: dict[str, Any] = {}
+        for name, encoded in then.items():
+            if encoded != now.get(name):
+                with contextlib.suppress(Exception):
+                    values[name] = decoder.decode(encoded)
+        return values
+
+    def _parts(self, module: nn.Module, done: set[int]) -> Iterator[nn.Module]:
+        if self._sharding is not None:
+            module = self._sharding.plain(module)
+        if id(module) not in done:
+            done.add(id(module))
+            yield module
+            for child in module._modules.values():
+                if child is not None:
+                    yield from self._parts(child, done)
+
+    def _describe(self, module: nn.Module) -> str:
         if self._sharding is not None:
             module = self._sharding.plain(module)
         self._open.add(id(module))
         try:
             children = {
-                name: None if child is None or id(child) in self._open else self.describe(child)
+                name: None if child is None or id(child) in self._open else self._describe(child)
                 for name, child in module._modules.items()
             }
             return self.nodes.add(encode_json(self._node(module, children)))
         finally:
             self._open.discard(id(module))
 
+    @staticmethod
+    def _outline(module: nn.Module, attributes: JsonObject) -> Json:
+        return [qualified_name(type(module)), module.training, list(module._modules), attributes]
+
     def _node(self, module: nn.Module, children: dict[str, str | None]) -> JsonObject:
         kind = class_of(module)
         self.class_names.add(qualified_name(kind))
+        attributes = self._attributes(module)
+        self._outlines[id(module)] = self._outline(module, attributes)
         return {
             "schema": "modulelens.node",
             "schema_version": 1,
@@ -94,7 +159,7 @@ class NodeDescriber:
             "runtime_class": qualified_name(type(module)) if type(module) is not kind else None,
             "training": module.training,
             "init": self._init(module),
-            "attributes": self._attributes(module),
+            "attributes": attributes,
             "parameters": self._tensors(self._parameters(module)),
             "buffers": self._tensors(module._buffers),
             "non_persistent": sorted(module._non_persistent_buffers_set),
@@ -135,9 +200,8 @@ class NodeDescriber:
 
     def _source(self, kind: type) -> str | None:
         if kind not in self._source_of:
-            self._source_of[kind] = None
-            with contextlib.suppress(OSError, TypeError):
-                self._source_of[kind] = self.sources.add(inspect.getsource(kind).encode("utf-8", "replace"))
+            text = class_source(kind)
+            self._source_of[kind] = None if text is None else self.sources.add(text.encode("utf-8", "replace"))
         return self._source_of[kind]
 
     def _module_value(self, module: nn.Module) -> Json:
@@ -146,7 +210,7 @@ class NodeDescriber:
         encoded: JsonObject = {"$t": "module"}
         if path is not None:
             encoded["path"] = path
-        encoded["node"] = None if path is not None or inside else self.describe(module)
+        encoded["node"] = None if path is not None or inside else self._describe(module)
         return encoded
 
 

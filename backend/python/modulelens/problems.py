@@ -14,9 +14,11 @@ from modulelens.json_types import JsonObject
 class Problems:
     """Collects the entries of a bundle's `problems` and warns once about the first."""
 
-    def __init__(self) -> None:
+    def __init__(self, outer: Problems | None = None) -> None:
+        """With `outer`, entries go there as well, and the warning counts for both."""
         self.entries: list[JsonObject] = []
         self._warned = False
+        self._outer = outer
 
     def add(self, module: str, stage: str, error: BaseException | str) -> None:
         """Records one problem. An entry that is already there is not repeated."""
@@ -25,6 +27,9 @@ class Problems:
         if entry in self.entries:
             return
         self.entries.append(entry)
+        if self._outer is not None:
+            self._outer.add(module, stage, message)
+            return
         if not self._warned:
             self._warned = True
             text = f"modulelens could not do everything in module '{module}' ({stage}): {message[:300]}"

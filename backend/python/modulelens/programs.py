@@ -58,6 +58,9 @@ class ProgramExporter:
             if captured.document["exception"] is not None:
                 failure = failure or {"reason": "the captured call raised an exception", "source": None}
                 continue
+            if captured.document["method"] != "forward":
+                failure = failure or {"reason": "only calls of forward are exported", "source": None}
+                continue
             try:
                 failure = self._export_call(record, index, exported) or failure
             except Exception as error:
@@ -134,7 +137,8 @@ class ProgramExporter:
         shapes = _batch_dimensions(args, kwargs) if dynamic else None
         if dynamic and shapes is None:
             return None
-        module = isolated_copy(record.module, self._tensors(record, captured), captured.training)
+        attributes = record.attributes_at(captured)
+        module = isolated_copy(record.module, self._tensors(record, captured), captured.training, attributes)
         if dynamic:
             _name_keywords(module, kwargs)
         with captured_conditions(call):

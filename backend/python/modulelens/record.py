@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +39,7 @@ class ModuleRecord:
     class_name: str
     run: int
     node: str
+    skeleton: str
     tensors: JsonObject
     parameter_bytes: int
     parameter_count: int
@@ -45,6 +47,15 @@ class ModuleRecord:
     programs: list[JsonObject] = field(default_factory=list)
     no_program: JsonObject | None = None
     digest: str | None = None
+    restore: Callable[[CapturedCall], list[dict[str, Any]] | None] | None = None
+
+    def attributes_at(self, captured: CapturedCall) -> list[dict[str, Any]] | None:
+        """Returns what the attributes of each part were when the call began, as far as they differ from now."""
+        return self.restore(captured) if self.restore is not None else None
+
+    def node_of(self, captured: CapturedCall) -> str:
+        """Returns the digest of the module's node as it was when the call began."""
+        return str(captured.document.get("node", self.node))
 
 
 @dataclass

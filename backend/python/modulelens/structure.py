@@ -24,7 +24,7 @@ class StructureKeys:
         """Returns the key of one call of one module."""
         call = captured.document
         parts = [_without_data(call["args"]), _without_data(call["kwargs"]), list(captured.mode)]
-        return _digest([self._structure(record.node), *parts])
+        return _digest([self._structure(record.node_of(captured)), *parts])
 
     def _structure(self, node: str) -> str:
         if node not in self._known:

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +15,7 @@ from typing import Any, Protocol
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from modulelens.earlier_tensors import EarlierFile, EarlierTensors
 from modulelens.json_types import JsonObject
 from modulelens.raw_memory import fingerprint, tensor_digest
 from modulelens.safetensors_file import (
@@ -22,7 +25,8 @@ from modulelens.safetensors_file import (
     write_safetensors,
 )
 
-_SHARD_BYTES = 256 << 20
+_SHARD_BYTES = 128 << 20
+_MAX_WAITING = 2
 
 
 class TensorSink(Protocol):
@@ -113,25 +117,48 @@ class TensorFile:
 
 
 class TensorStore:
-    """Content-addressed tensors of one bundle, written to numbered safetensors files in `folder`.
+    """Content-addressed tensors of one bundle, in safetensors files in `folder`, written by a thread of their own.
 
-    Not safe for several threads at once; the tracer holds its lock around every use.
+    At most two files wait to be written; then `put` waits for the disk, so that memory stays bounded. After a write has
+    failed, tensors become gaps and `finish` raises. Not safe for several threads at once; the tracer holds its lock
+    around every use.
     """
 
-    def __init__(self, folder: Path, max_bytes: int | None = None, max_tensor_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        max_bytes: int | None = None,
+        max_tensor_bytes: int | None = None,
+        earlier: EarlierTensors | None = None,
+    ) -> None:
         self.files: list[TensorFile] = []
         self._folder = folder
         self._max_bytes = max_bytes
         self._max_tensor_bytes = max_tensor_bytes
+        self._earlier = earlier
         self._stored_bytes = 0
-        self._pending: dict[str, StoredTensor] = {}
-        self._pending_bytes = 0
-        self._written: dict[str, Path] = {}
+        self._section = "trace"
+        self._pending: dict[str, dict[str, StoredTensor]] = {"state": {}, "trace": {}}
+        self._pending_bytes = {"state": 0, "trace": 0}
+        self._forms: dict[str, tuple[list[int], torch.dtype]] = {}
+        self._places: dict[str, _Shard] = {}
+        self._shards: list[_Shard] = []
+        self._writer: ThreadPoolExecutor | None = None
+        self._failure: OSError | None = None
         self._cache: dict[tuple[Any, ...], tuple[StorageWeakRef, int | None, JsonObject]] = {}
 
     def clear_cache(self) -> None:
         """Forgets which live tensors were seen: between steps a storage may change without a sign."""
         self._cache.clear()
+
+    @contextlib.contextmanager
+    def state(self) -> Iterator[None]:
+        """Inside, what is stored is state. It goes into files of its own: a later bundle may share them."""
+        outer, self._section = self._section, "state"
+        try:
+            yield
+        finally:
+            self._section = outer
 
     def put(self, tensor: torch.Tensor) -> JsonObject:
         """Snapshots a plain strided tensor now and returns its reference."""
@@ -151,29 +178,82 @@ class TensorStore:
     def adopt(self, tensors: dict[str, StoredTensor]) -> None:
         """Takes over tensors that a MemorySink kept."""
         for digest, stored in tensors.items():
-            self._keep(digest, stored)
+            if not self._has(digest):
+                self._keep(digest, stored)
 
     def bytes_of(self, digest: str) -> torch.Tensor:
         """Returns a private copy of a stored tensor's bytes as uint8. Raises KeyError when it is not stored."""
-        if digest in self._pending:
-            data = self._pending[digest].data
+        stored = self._in_memory(digest)
+        if stored is not None:
+            data = stored.data
             # A single element may have any stride, of which a view as bytes wants none but 1.
             private = torch.empty(data.shape, dtype=data.dtype).copy_(data)
             return private.reshape(-1).view(torch.uint8) if data.numel() else torch.empty(0, dtype=torch.uint8)
-        return read_tensor_bytes(self._written[digest], digest)
+        place = self._places.get(digest)
+        if place is None and self._earlier is not None:
+            return self._earlier.bytes_of(digest)
+        if place is None:
+            raise KeyError(digest)
+        place.result()
+        return read_tensor_bytes(place.path, digest)
 
     def flush(self) -> None:
-        """Writes what is pending. Raises OSError when the disk refuses."""
-        if not self._pending:
+        """Hands what is pending to the writer. Raises nothing: a disk that refuses shows in `finish`."""
+        for section in self._pending:
+            self._flush(section)
+
+    def finish(self) -> None:
+        """Writes what is left and waits for it; then `files` is whole. Raises OSError when the disk refused."""
+        if self._earlier is not None:
+            linked, left = self._earlier.settle(self._folder)
+            for digest in left:
+                self._keep(digest, self._earlier_tensor(digest))
+            self.files = [TensorFile(f"tensors/{_name(file)}", file.sha256, file.size, file.keys) for file in linked]
+            self._earlier.close()
+        self.flush()
+        for shard in self._shards:
+            sha256, size = shard.result()
+            self.files.append(TensorFile(f"tensors/{shard.path.name}", sha256, size, shard.keys))
+        self._shards = []
+        self._stop_writer()
+        if self._failure is not None:
+            raise self._failure
+
+    def discard(self) -> None:
+        """Lets go of everything; waits for a write that is under way."""
+        self._pending = {"state": {}, "trace": {}}
+        for shard in self._shards:
+            shard.future.cancel()
+        self._stop_writer()
+        if self._earlier is not None:
+            self._earlier.close()
+
+    def _flush(self, section: str) -> None:
+        tensors = self._pending[section]
+        if not tensors:
             return
-        name = f"{len(self.files):04d}.safetensors"
-        self._folder.mkdir(parents=True, exist_ok=True)
-        sha256, size = write_safetensors(self._folder / name, self._pending)
-        self.files.append(TensorFile(f"tensors/{name}", sha256, size, list(self._pending)))
-        for digest in self._pending:
-            self._written[digest] = self._folder / name
-        self._pending = {}
-        self._pending_bytes = 0
+        self._pending[section] = {}
+        self._pending_bytes[section] = 0
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            waiting = [shard for shard in self._shards if not shard.is_written()]
+            if len(waiting) >= _MAX_WAITING:
+                waiting[0].result()
+            if self._writer is None:
+                self._writer = ThreadPoolExecutor(1, thread_name_prefix="modulelens-writer")
+            path = self._folder / f"{len(self._shards):04d}.safetensors"
+            shard = _Shard(path, tensors, self._writer.submit(write_safetensors, path, tensors))
+        except (OSError, RuntimeError) as error:
+            self._failure = self._failure or (error if isinstance(error, OSError) else OSError(str(error)))
+            return
+        self._shards.append(shard)
+        for digest in tensors:
+            self._places[digest] = shard
+
+    def _stop_writer(self) -> None:
+        if self._writer is not None:
+            self._writer.shutdown(wait=True)
+            self._writer = None
 
     def _identity(self, tensor: torch.Tensor) -> tuple[tuple[Any, ...] | None, int | None]:
         with contextlib.suppress(Exception):
@@ -185,27 +265,82 @@ class TensorStore:
         return None, None
 
     def _store(self, tensor: torch.Tensor) -> JsonObject:
+        if self._failure is not None:
+            return {**shape_reference(tensor), "gap": f"the disk refused: {self._failure.strerror or self._failure}"}
+        if self._max_tensor_bytes is not None and _stored_size(tensor) > self._max_tensor_bytes:
+            gap = "meta" if tensor.device.type == "meta" else "max_tensor_bytes"
+            return {**shape_reference(tensor), "gap": gap}
         reference, stored = snapshot(tensor)
         if stored is None:
             return reference
-        if self._max_tensor_bytes is not None and stored.size > self._max_tensor_bytes:
-            return {**reference, "gap": "max_tensor_bytes"}
         digest = tensor_digest(reference["dtype"], stored.shape, stored.data)
         if not self._has(digest):
             if self._max_bytes is not None and self._stored_bytes + stored.size > self._max_bytes:
                 return {**reference, "gap": "max_bytes"}
-            self._keep(digest, _owned(stored, tensor))
+            if self._earlier is not None and self._earlier.use(digest):
+                self._forms[digest] = (stored.shape, stored.dtype)
+            else:
+                self._keep(digest, _owned(stored, tensor))
         reference["ref"] = digest
         return reference
 
+    def _earlier_tensor(self, digest: str) -> StoredTensor:
+        assert self._earlier is not None
+        shape, dtype = self._forms[digest]
+        data = self._earlier.bytes_of(digest)
+        return StoredTensor(
+            data.view(dtype).reshape(shape) if data.numel() else torch.empty(shape, dtype=dtype), shape, dtype
+        )
+
+    def _in_memory(self, digest: str) -> StoredTensor | None:
+        for tensors in self._pending.values():
+            if digest in tensors:
+                return tensors[digest]
+        place = self._places.get(digest)
+        return place.tensors.get(digest) if place is not None else None
+
     def _has(self, digest: str) -> bool:
-        return digest in self._pending or digest in self._written
+        return digest in self._places or any(digest in tensors for tensors in self._pending.values())
 
     def _keep(self, digest: str, stored: StoredTensor) -> None:
-        if self._has(digest):
-            return
-        self._pending[digest] = stored
+        self._pending[self._section][digest] = stored
         self._stored_bytes += stored.size
-        self._pending_bytes += stored.size
-        if self._pending_bytes > _SHARD_BYTES:
-            self.flush()
+        self._pending_bytes[self._section] += stored.size
+        if self._pending_bytes[self._section] > _SHARD_BYTES:
+            self._flush(self._section)
+
+
+class _Shard:
+    """One tensor file on its way to the disk; its tensors are let go of once they are there."""
+
+    def __init__(self, path: Path, tensors: dict[str, StoredTensor], future: Future[tuple[str, int]]) -> None:
+        self.path = path
+        self.keys = list(tensors)
+        self.tensors = tensors
+        self.future = future
+        future.add_done_callback(self._release)
+
+    def result(self) -> tuple[str, int]:
+        """Waits for the file; its sha256 and size. Raises OSError when the disk refused."""
+        return self.future.result()
+
+    def is_written(self) -> bool:
+        """Whether the file is there. Raises OSError when the disk refused."""
+        return self.future.done() and bool(self.future.result())
+
+    def _release(self, future: Future[tuple[str, int]]) -> None:
+        if not future.cancelled() and future.exception() is None:
+            self.tensors = {}
+
+
+def _name(file: EarlierFile) -> str:
+    assert file.link is not None
+    return file.link.name
+
+
+def _stored_size(tensor: torch.Tensor) -> int:
+    """Bytes of the tensor's data, expanded dimensions counted once."""
+    count = 1
+    for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
+        count *= 1 if stride == 0 and size > 1 else size
+    return count * tensor.element_size()

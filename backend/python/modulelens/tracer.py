@@ -5,43 +5,58 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import math
-import sys
+import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
-import torch
 from torch import nn
-from torch.utils.hooks import RemovableHandle
 
-from modulelens.bundle_writer import BundleContents, BundleFolder
-from modulelens.environment import describe_environment
-from modulelens.flop_counting import count_flops
-from modulelens.gradients import GradientReplayer, OutputGradients
 from modulelens.json_types import JsonObject
-from modulelens.names import NamedModule, name_modules
-from modulelens.nodes import Documents, NodeDescriber
+from modulelens.names import name_modules
 from modulelens.problems import Problems
-from modulelens.programs import ProgramExporter
-from modulelens.recorder import Recorder
-from modulelens.selection import Selector, select
-from modulelens.tensor_store import TensorStore
+from modulelens.sample import Sample, SampleOptions
+from modulelens.selection import Predicate, Selector, select
+
+_NOTHING_CALLED = (
+    "no module of the model was called in the traced block; no bundle written "
+    "(a CUDA graph that is replayed calls no module)"
+)
 
 
 class ModuleTracer:
     """Captures the calls of a model's modules while its `with` block is open.
 
-    `store` is the folder that gets the bundle, `model_name` the name under which the registry keeps it. `select` and
-    `exclude` choose the modules whose tensors are kept (see `selection.predicate_of`); every module call is in the call
-    tree anyway. `programs` exports one program per kept module after the block; `dynamic_batch` makes dimension 0
-    dynamic where export proves it. `flops` records what torch's own counter says of each kept call, replayed after the
-    block. `max_calls` limits the kept calls of each module, `max_bytes` and `max_tensor_bytes` the tensor data.
-    `gradients` keeps the gradients of each kept call too: those that a backward pass inside the block gave its outputs,
-    and those that eager PyTorch, run again on a copy after the block, gives inputs and parameters.
+    A block is one step; `step()` inside a block ends a step and begins the next. Each sampled step adds one bundle.
+
+    Where it goes:
+        store: the folder that gets the bundles; or
+        registry: the folder of a registry, whose inbox gets them and which imports them by itself.
+        model_name: the name under which the registry keeps the model.
+        tags, attributes, run_id: go with every version; `run_id` is the attribute "run_id".
+
+    What is kept:
+        select, exclude: modules whose tensors are kept: globs ("encoder.layer.*"), "re:PATTERN", "class:NAME",
+            "depth:N", classes, or predicates over (name, module). Every module call is in the call tree anyway.
+        methods: methods besides `forward` whose calls count as calls of their module.
+        every: samples the first step and each `every`-th after it; other steps run untouched.
+        max_steps: sampled steps in all. max_calls: kept calls of each module in a step.
+        max_bytes, max_tensor_bytes: budgets for tensor data; what exceeds them becomes a visible gap.
+
+    What is made of it:
+        programs: exports one program per kept module after the step; dynamic_batch makes dimension 0 dynamic where
+            export proves it.
+        flops: records what torch's own counter says of each kept call, replayed after the step.
+        backward: keeps gradients too: those that a backward pass inside the step gave the outputs, and those that eager
+            PyTorch, run again on a copy after the step, gives inputs and parameters.
+        peak_memory: records the allocator's peak of each call; resets the peak statistics of the accelerator.
+
+    How it runs:
+        eager_step: compiled modules run eagerly in sampled steps, as only then their calls can be seen.
+        background: bundles are written by another thread and `wait()` waits for them; a step that comes due meanwhile
+            is not sampled. Exporting, `flops` and `backward` still take their time after the step, since they run the
+            model's code.
 
     Wrong arguments raise ValueError at once. Afterwards nothing of the tracer's raises: what it could not do is in
     `problems`, with one warning. The model is left as it was, also when the block raises.
@@ -50,174 +65,187 @@ class ModuleTracer:
     def __init__(
         self,
         model: nn.Module,
-        store: str | Path,
-        model_name: str,
+        store: str | Path | None = None,
+        model_name: str = "",
         select: Iterable[Selector] = ("**",),
         exclude: Iterable[Selector] = (),
         tags: Iterable[str] = (),
         attributes: Mapping[str, str | int | float | bool] | None = None,
-        programs: bool = True,
-        flops: bool = False,
-        dynamic_batch: bool = True,
+        run_id: str | None = None,
+        registry: str | Path | None = None,
+        methods: Iterable[str] = (),
+        every: int = 1,
+        max_steps: int | None = None,
         max_calls: int = 16,
         max_bytes: int | None = None,
         max_tensor_bytes: int | None = None,
-        gradients: bool = False,
+        programs: bool = True,
+        dynamic_batch: bool = True,
+        flops: bool = False,
+        backward: bool = False,
+        peak_memory: bool = False,
+        eager_step: bool = True,
+        background: bool = False,
     ) -> None:
+        if every < 1 or (max_steps is not None and max_steps < 0):
+            raise ValueError("every must be at least 1, and max_steps not negative")
+        if isinstance(methods, str):
+            raise ValueError("methods must be a list of names")
+        named = _checked_attributes({**(attributes or {}), **({} if run_id is None else {"run_id": run_id})})
         self._model = model
-        self._store_folder = Path(store)
-        self._model_name = _checked_name(model_name)
         self._modules = name_modules(model)
-        self._chosen = _predicate(select, exclude)
-        self._tags = _checked_tags(tags)
-        self._attributes = _checked_attributes(attributes or {})
-        self._wants_programs = programs
-        self._wants_flops = flops
-        self._dynamic_batch = dynamic_batch
-        self._limits = (max_calls, max_bytes, max_tensor_bytes)
-        self._wants_gradients = gradients
-        self._handles: list[RemovableHandle] = []
-        self._cleanup = contextlib.ExitStack()
+        self._options = SampleOptions(
+            store=_store_folder(store, registry),
+            model_name=_checked_name(model_name),
+            chosen=_predicate(select, exclude),
+            methods=tuple(methods),
+            tags=tuple(_checked_tags(tags)),
+            attributes=named,
+            programs=programs,
+            flops=flops,
+            dynamic_batch=dynamic_batch,
+            max_calls=max_calls,
+            max_bytes=max_bytes,
+            max_tensor_bytes=max_tensor_bytes,
+            backward=backward,
+            peak_memory=peak_memory,
+            eager_step=eager_step,
+        )
+        self._every = every
+        self._left = max_steps
+        self._background = background
+        self._steps = 0
+        self._depth = 0
+        self._sample: Sample | None = None
+        self._may_be_empty = False
         self._problems = Problems()
-        self._bundle: Path | None = None
-        self._folder: BundleFolder | None = None
-        self._parts: tuple[TensorStore, NodeDescriber, Recorder] | None = None
+        self._bundles: list[Path] = []
+        self._failed = False
+        self._writer: threading.Thread | None = None
 
     @property
     def bundle(self) -> Path | None:
-        """The bundle folder once the block has ended; None when nothing was called or it could not be written."""
-        return self._bundle
+        """The bundle of the last sampled step; None when it could not be written or is still being written."""
+        return self._bundles[-1] if self._bundles and not self._failed and not self._is_writing() else None
+
+    @property
+    def bundles(self) -> list[Path]:
+        """The bundles of all steps that were sampled, as far as they are written."""
+        return list(self._bundles)
 
     @property
     def problems(self) -> list[JsonObject]:
-        """What could not be done, as the bundle lists it."""
+        """What could not be done, as the bundles list it."""
         return self._problems.entries
 
     def __enter__(self) -> ModuleTracer:
-        try:
-            self._start()
-        except Exception as error:
-            self._problems.add("", "start", error)
-            self._stop()
+        self._depth += 1
+        if self._depth == 1:
+            self._open_step(may_be_empty=False)
+        else:
+            self._problems.add("", "start", "the tracer's block is open already; the inner block adds nothing")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stop()
-        if self._folder is None or self._parts is None:
+        self._depth -= 1
+        if self._depth == 0:
+            self._close_step(error)
+
+    def step(self) -> None:
+        """Ends a step inside the block and begins the next."""
+        if self._depth == 0:
+            self._problems.add("", "step", "step() was called outside the tracer's block, where it does nothing")
+            return
+        self._close_step(None)
+        self._open_step(may_be_empty=True)
+
+    def wait(self) -> None:
+        """Waits until everything is written. Only a tracer with `background` has anything to wait for."""
+        if self._writer is not None:
+            self._writer.join()
+
+    def _is_writing(self) -> bool:
+        return self._writer is not None and self._writer.is_alive()
+
+    def _open_step(self, may_be_empty: bool) -> None:
+        number = self._steps
+        self._steps += 1
+        if number % self._every or self._left == 0:
+            return
+        if self._is_writing():
+            text = f"step {number} was not sampled: the bundle of an earlier step was still being written"
+            self._problems.add("", "start", text)
+            return
+        self._may_be_empty = may_be_empty
+        problems = Problems(self._problems)
+        self._failed = True
+        try:
+            self._sample = Sample(self._model, self._modules, self._options, problems, number)
+            self._sample.attach()
+        except Exception as error:
+            self._problems.add("", "start", error)
+            self._drop_sample()
+
+    def _close_step(self, error: BaseException | None) -> None:
+        sample = self._sample
+        if sample is None:
             return
         try:
-            self._finish(self._folder, error)
+            sample.detach()
+            if sample.is_empty:
+                if not self._may_be_empty:
+                    self._problems.add("", "write", _NOTHING_CALLED)
+                self._drop_sample()
+                return
+            sample.finish(error)
         except Exception as failure:
             self._problems.add("", "write", failure)
-        finally:
-            if self._bundle is None:
-                self._folder.discard()
-            self._folder, self._parts = None, None
-
-    def _start(self) -> None:
-        max_calls, max_bytes, max_tensor_bytes = self._limits
-        self._bundle = None
-        self._folder = BundleFolder(self._store_folder)
-        store = TensorStore(self._folder.tensors, max_bytes, max_tensor_bytes)
-        describer = NodeDescriber(store, {named.module: named.name for named in self._modules})
-        kept = {named.name for named in self._modules if self._chosen(named.name, named.module)}
-        gradients = OutputGradients(store, self._problems) if self._wants_gradients else None
-        recorder = Recorder(store, describer, self._problems, kept, max_calls, gradients)
-        self._parts = (store, describer, recorder)
-        if "torch._dynamo" in sys.modules:
-            self._cleanup.enter_context(torch.compiler.set_stance("force_eager"))
-        for named in self._modules:
-            try:
-                self._attach(named, recorder)
-            except Exception as error:
-                self._problems.add(named.name, "attach", error)
-
-    def _attach(self, named: NamedModule, recorder: Recorder) -> None:
-        """Hooks run inside the module's own hooks: after its pre-hooks and before its post-hooks."""
-        before = functools.partial(_before_call, recorder, named)
-        after = functools.partial(_after_call, recorder, named)
-        self._handles.append(named.module.register_forward_pre_hook(before, with_kwargs=True))
-        self._handles.append(
-            named.module.register_forward_hook(after, with_kwargs=True, prepend=True, always_call=True)
-        )
-
-    def _stop(self) -> None:
-        for handle in self._handles:
-            handle.remove()
-        self._handles.clear()
-        self._cleanup.close()
-        if self._parts is not None:
-            self._parts[2].close()
-
-    def _finish(self, folder: BundleFolder, error: BaseException | None) -> None:
-        assert self._parts is not None
-        store, describer, recorder = self._parts
-        if not recorder.runs:
-            self._problems.add("", "write", "no module of the model was called in the traced block; no bundle written")
+            self._drop_sample()
             return
-        programs = Documents()
-        interrupted = error is not None and not isinstance(error, Exception)
-        if self._wants_gradients and not interrupted:
-            replayer = GradientReplayer(store, self._problems)
-            for record in recorder.records.values():
-                replayer.replay(record)
-        if self._wants_programs and not interrupted:
-            exporter = ProgramExporter(store, describer.nodes, self._problems, self._dynamic_batch)
-            programs = exporter.programs
-            for record in recorder.records.values():
-                exporter.export(record)
+        except BaseException:
+            self._drop_sample()
+            raise
+        if self._left is not None:
+            self._left -= 1
+        self._sample = None
+        if self._background:
+            self._writer = threading.Thread(target=self._write, args=(sample,), name="modulelens-bundle")
+            self._writer.start()
         else:
-            why = "the traced block was interrupted" if interrupted else "the tracer was told to export no programs"
-            for record in recorder.records.values():
-                record.no_program = {"reason": why, "source": None}
-        if self._wants_flops and not interrupted:
-            for record in recorder.records.values():
-                count_flops(record, store, self._problems)
-        reason = None if error is None else f"the traced block raised {type(error).__name__}: {str(error)[:300]}"
-        contents = BundleContents(
-            model_name=self._model_name,
-            environment=describe_environment(self._model, describer.class_names),
-            tags=self._tags,
-            attributes=self._attributes,
-            records=recorder.records,
-            runs=recorder.runs,
-            nodes=describer.nodes,
-            sources=describer.sources,
-            store=store,
-            programs=programs,
-            problems=self._problems.entries,
-            incomplete_reason=reason,
-        )
-        self._bundle = folder.finish(contents)
+            self._write(sample)
+
+    def _write(self, sample: Sample) -> None:
+        try:
+            self._bundles.append(sample.write())
+            self._failed = False
+        except Exception as failure:
+            self._problems.add("", "write", failure)
+            sample.discard()
+        except BaseException:
+            sample.discard()
+            raise
+
+    def _drop_sample(self) -> None:
+        sample, self._sample = self._sample, None
+        if sample is None:
+            return
+        try:
+            sample.detach()
+            sample.discard()
+        except Exception as error:
+            self._problems.add("", "stop", error)
 
 
-def _predicate(selectors: Iterable[Selector], excluded: Iterable[Selector]) -> Any:
+def _store_folder(store: str | Path | None, registry: str | Path | None) -> Path:
+    if (store is None) == (registry is None):
+        raise ValueError("give either store, a folder for bundles, or registry, the folder of a registry")
+    return Path(store) if store is not None else Path(registry or "") / "inbox"
+
+
+def _predicate(selectors: Iterable[Selector], excluded: Iterable[Selector]) -> Predicate:
     return select(selectors, excluded)
-
-
-def _before_call(
-    recorder: Recorder, named: NamedModule, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> None:
-    if not _is_traced_by_torch():
-        recorder.begin(named, args, kwargs)
-
-
-def _after_call(
-    recorder: Recorder,
-    named: NamedModule,
-    module: nn.Module,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    output: Any,
-) -> None:
-    if not _is_traced_by_torch():
-        recorder.end(named, output)
-
-
-def _is_traced_by_torch() -> bool:
-    return torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
 
 
 def _is_text(value: object) -> bool:

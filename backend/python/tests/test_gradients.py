@@ -38,7 +38,7 @@ def test_backwardInsideTheBlock_givesTheOutputsTheirGradients(capture: Capture) 
         hidden.register_hook(lambda given: seen.append(given.clone()))
         model[2](hidden).square().sum().backward()
 
-    bundle = capture(model, step=step, select=["1"], gradients=True)
+    bundle = capture(model, step=step, select=["1"], backward=True)
     gradients = bundle.call("1")["gradients"]
     assert gradients["of"] == "captured"
     assert same_bits(gradient(bundle, "outputs", "/output", "1"), seen[0])
@@ -47,7 +47,7 @@ def test_backwardInsideTheBlock_givesTheOutputsTheirGradients(capture: Capture) 
 def test_parametersOfACallAlone_areThoseOfTheModel(capture: Capture) -> None:
     model = network()
     x = torch.randn(2, 8)
-    bundle = capture(model, step=lambda: model(x).square().sum().backward(), gradients=True)
+    bundle = capture(model, step=lambda: model(x).square().sum().backward(), backward=True)
     for module, name in (("0", "weight"), ("1.0", "bias"), ("2", "weight")):
         expected = model.get_submodule(module).get_parameter(name).grad
         assert expected is not None
@@ -60,7 +60,7 @@ def test_parametersOfACallAlone_areThoseOfTheModel(capture: Capture) -> None:
 def test_withoutBackward_theSumOfTheOutputsCounts(capture: Capture) -> None:
     model = network()
     x = torch.randn(2, 8)
-    bundle = capture(model, x, select=[""], gradients=True)
+    bundle = capture(model, x, select=[""], backward=True)
     gradients = bundle.call()["gradients"]
     assert gradients["of"] == "sum" and gradients["outputs"] == {} and gradients["inputs"] == {}
     model(x).sum().backward()
@@ -71,7 +71,7 @@ def test_everyCall_hasItsOwn(capture: Capture) -> None:
     layer = nn.Linear(4, 4)
     model = nn.Sequential(layer, layer)
     x = torch.randn(3, 4)
-    bundle = capture(model, step=lambda: model(x).sum().backward(), select=["0"], gradients=True)
+    bundle = capture(model, step=lambda: model(x).sum().backward(), select=["0"], backward=True)
     both = [gradient(bundle, "parameters", "weight", "0", index) for index in (0, 1)]
     assert layer.weight.grad is not None
     assert torch.allclose(both[0] + both[1], layer.weight.grad)
@@ -86,7 +86,7 @@ def test_whatNothingReads_hasNone(capture: Capture) -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.used(x)
 
-    bundle = capture(Half(), torch.randn(2, 4), select=[""], gradients=True)
+    bundle = capture(Half(), torch.randn(2, 4), select=[""], backward=True)
     parameters = bundle.call()["gradients"]["parameters"]
     assert parameters["unused.weight"] is None and parameters["used.weight"]["shape"] == [4, 4]
 
@@ -97,7 +97,7 @@ def test_inputThatTheCallWritesTo_hasTheGradientOfWhatItHeld(capture: Capture) -
             return x.mul_(2)
 
     x = torch.randn(3, requires_grad=True) * 1
-    bundle = capture(Doubles(), x, gradients=True)
+    bundle = capture(Doubles(), x, backward=True)
     assert torch.equal(gradient(bundle, "inputs", "/args/0"), torch.full((3,), 2.0))
 
 
@@ -107,7 +107,7 @@ def test_modelAndItsGradients_areLeftAlone(capture: Capture) -> None:
     model(x).sum().backward()
     before = [parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None]
     output: list[Any] = []
-    capture(model, step=lambda: output.append(model(x)), gradients=True)
+    capture(model, step=lambda: output.append(model(x)), backward=True)
     after = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
     assert all(torch.equal(*pair) for pair in zip(before, after, strict=True))
     # The hooks went with the block.
@@ -122,7 +122,7 @@ def test_gradientUnderAutocast_isOfTheParametersType(capture: Capture) -> None:
             y = layer(torch.randn(2, 4))
         y.sum().backward()
 
-    bundle = capture(layer, step=step, gradients=True)
+    bundle = capture(layer, step=step, backward=True)
     assert same_bits(gradient(bundle, "parameters", "weight"), layer.weight.grad)
 
 

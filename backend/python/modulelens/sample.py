@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: 2026 The ModuleLens authors
+# SPDX-License-Identifier: MIT
+
+"""One sampled step: what it puts on the model, what it records, and the bundle that comes of it."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.utils.hooks import RemovableHandle
+
+from modulelens.bundle_writer import BundleContents, BundleFolder
+from modulelens.earlier_tensors import EarlierTensors
+from modulelens.environment import describe_environment
+from modulelens.flop_counting import count_flops
+from modulelens.gradients import GradientReplayer, OutputGradients
+from modulelens.hooks import WatchedMethods, attach
+from modulelens.json_types import JsonObject
+from modulelens.measurements import accelerator_meter, how_measured
+from modulelens.names import NamedModule
+from modulelens.nodes import Documents, NodeDescriber
+from modulelens.problems import Problems
+from modulelens.programs import ProgramExporter
+from modulelens.recorder import Recorder, RecorderOptions
+from modulelens.selection import Predicate
+from modulelens.tensor_store import TensorStore
+
+
+@dataclass(frozen=True)
+class SampleOptions:
+    """What a tracer was asked for (see `ModuleTracer`)."""
+
+    store: Path
+    model_name: str
+    chosen: Predicate
+    methods: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    attributes: JsonObject = field(default_factory=dict)
+    programs: bool = True
+    flops: bool = False
+    dynamic_batch: bool = True
+    max_calls: int = 16
+    max_bytes: int | None = None
+    max_tensor_bytes: int | None = None
+    backward: bool = False
+    peak_memory: bool = False
+    eager_step: bool = True
+
+
+class Sample:
+    """Attached to the model from `attach` to `detach`; then `finish` and `write` make the bundle.
+
+    `write` may run in another thread; everything else belongs to the thread that runs the model.
+    """
+
+    def __init__(
+        self, model: nn.Module, modules: list[NamedModule], options: SampleOptions, problems: Problems, step: int
+    ) -> None:
+        self._model = model
+        self._modules = modules
+        self._options = options
+        self._problems = problems
+        self._handles: list[RemovableHandle] = []
+        self._cleanup = contextlib.ExitStack()
+        self._programs = Documents()
+        self._incomplete: str | None = None
+        self._folder = BundleFolder(options.store)
+        earlier = EarlierTensors(options.store, self._folder.path / "earlier")
+        self._store = TensorStore(self._folder.tensors, options.max_bytes, options.max_tensor_bytes, earlier)
+        self._describer = NodeDescriber(self._store, {named.module: named.name for named in modules})
+        self._meter = accelerator_meter()
+        kept = {named.name for named in modules if options.chosen(named.name, named.module)}
+        gradients = OutputGradients(self._store, problems) if options.backward else None
+        recorded = RecorderOptions(kept, options.max_calls, step, options.peak_memory)
+        self._recorder = Recorder(self._store, self._describer, problems, recorded, gradients, self._meter)
+        self._watched = WatchedMethods(self._recorder, modules, options.methods)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no module of the model was called."""
+        return not self._recorder.runs
+
+    def attach(self) -> None:
+        """Puts the hooks on. What fails at one module is a problem and leaves the others."""
+        if self._options.eager_step and "torch._dynamo" in sys.modules:
+            self._cleanup.enter_context(torch.compiler.set_stance("force_eager"))
+        for named in self._modules:
+            try:
+                self._handles += attach(self._recorder, named)
+            except Exception as error:
+                self._problems.add(named.name, "attach", error)
+        try:
+            self._watched.install()
+        except Exception as error:
+            self._problems.add("", "attach", error)
+
+    def detach(self) -> None:
+        """Leaves the model as it was."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+        self._watched.remove()
+        self._cleanup.close()
+        self._recorder.close()
+
+    def finish(self, error: BaseException | None) -> None:
+        """Does what needs the model: replays for gradients and FLOPs, and the export of programs."""
+        interrupted = error is not None and not isinstance(error, Exception)
+        if error is not None:
+            self._incomplete = f"the traced block raised {type(error).__name__}: {str(error)[:300]}"
+        records = list(self._recorder.records.values())
+        self._recorder.settle()
+        if self._options.backward and not interrupted:
+            replayer = GradientReplayer(self._store, self._problems)
+            for record in records:
+                replayer.replay(record)
+        if self._options.programs and not interrupted:
+            dynamic = self._options.dynamic_batch
+            exporter = ProgramExporter(self._store, self._describer.nodes, self._problems, dynamic)
+            self._programs = exporter.programs
+            for record in records:
+                exporter.export(record)
+        else:
+            why = "the traced block was interrupted" if interrupted else "the tracer was told to export no programs"
+            for record in records:
+                record.no_program = {"reason": why, "source": None}
+        if self._options.flops and not interrupted:
+            for record in records:
+                count_flops(record, self._store, self._problems)
+
+    def write(self) -> Path:
+        """Writes the bundle and returns its folder. Raises OSError when the disk refuses."""
+        contents = BundleContents(
+            model_name=self._options.model_name,
+            environment=describe_environment(self._model, self._describer.class_names),
+            tags=list(self._options.tags),
+            attributes=self._options.attributes,
+            records=self._recorder.records,
+            runs=self._recorder.runs,
+            nodes=self._describer.nodes,
+            sources=self._describer.sources,
+            store=self._store,
+            programs=self._programs,
+            problems=self._problems.entries,
+            incomplete_reason=self._incomplete,
+            measured=how_measured(self._meter, self._options.peak_memory),
+        )
+        return self._folder.finish(contents)
+
+    def discard(self) -> None:
+        """Removes what has been written so far."""
+        self._store.discard()
+        self._folder.discard()
