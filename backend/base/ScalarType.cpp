@@ -41,6 +41,26 @@ constexpr std::array kRows = {
     Row{ScalarType::QInt32, "qint32", 4},
     Row{ScalarType::Bits8, "bits8", 1},
     Row{ScalarType::Bits16, "bits16", 2},
+    Row{ScalarType::Float4E2M1FNx2, "float4_e2m1fn_x2", 1},
+    Row{ScalarType::QUInt4x2, "quint4x2", 1},
+    Row{ScalarType::QUInt2x4, "quint2x4", 1},
+    Row{ScalarType::Bits1x8, "bits1x8", 1},
+    Row{ScalarType::Bits2x4, "bits2x4", 1},
+    Row{ScalarType::Bits4x2, "bits4x2", 1},
+    Row{ScalarType::UInt1, "uint1", 1},
+    Row{ScalarType::UInt2, "uint2", 1},
+    Row{ScalarType::UInt3, "uint3", 1},
+    Row{ScalarType::UInt4, "uint4", 1},
+    Row{ScalarType::UInt5, "uint5", 1},
+    Row{ScalarType::UInt6, "uint6", 1},
+    Row{ScalarType::UInt7, "uint7", 1},
+    Row{ScalarType::Int1, "int1", 1},
+    Row{ScalarType::Int2, "int2", 1},
+    Row{ScalarType::Int3, "int3", 1},
+    Row{ScalarType::Int4, "int4", 1},
+    Row{ScalarType::Int5, "int5", 1},
+    Row{ScalarType::Int6, "int6", 1},
+    Row{ScalarType::Int7, "int7", 1},
 };
 
 constexpr bool rowsAreInEnumerationOrder() {
@@ -49,7 +69,7 @@ constexpr bool rowsAreInEnumerationOrder() {
             return false;
         }
     }
-    return kRows.size() == static_cast<std::size_t>(ScalarType::Bits16) + 1;
+    return kRows.size() == static_cast<std::size_t>(ScalarType::Int7) + 1;
 }
 static_assert(rowsAreInEnumerationOrder());
 

@@ -12,7 +12,7 @@ class ScalarTypeTest : public QObject {
 
 private slots:
     void names_leadBackToTheirType() {
-        for (int i = 0; i <= static_cast<int>(ScalarType::Bits16); ++i) {
+        for (int i = 0; i <= static_cast<int>(ScalarType::Int7); ++i) {
             const auto type = static_cast<ScalarType>(i);
             QVERIFY(scalarTypeFromName(scalarTypeName(type)) == type);
         }
@@ -27,6 +27,8 @@ private slots:
         QCOMPARE(elementSizeBytes(ScalarType::Bool), 1U);
         QCOMPARE(elementSizeBytes(ScalarType::Float8E5M2), 1U);
         QCOMPARE(elementSizeBytes(ScalarType::Int64), 8U);
+        QCOMPARE(elementSizeBytes(*scalarTypeFromName("uint4")), 1U);
+        QCOMPARE(elementSizeBytes(*scalarTypeFromName("float4_e2m1fn_x2")), 1U);
     }
 };
 

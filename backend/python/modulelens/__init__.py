@@ -12,13 +12,16 @@ from modulelens.version import __version__
 
 if TYPE_CHECKING:
     from modulelens.bundle_archive import pack_bundle
+    from modulelens.capture import Capture, CapturedModule
     from modulelens.initializers import InitCapture
     from modulelens.tracer import ModuleTracer
 
-__all__ = ["InitCapture", "ModuleTracer", "__version__", "pack_bundle"]
+__all__ = ["Capture", "CapturedModule", "InitCapture", "ModuleTracer", "__version__", "pack_bundle"]
 
 # Imported on first use: a worker or a command pays only for what it needs.
 _HOMES = {
+    "Capture": "modulelens.capture",
+    "CapturedModule": "modulelens.capture",
     "InitCapture": "modulelens.initializers",
     "ModuleTracer": "modulelens.tracer",
     "pack_bundle": "modulelens.bundle_archive",

@@ -17,6 +17,7 @@ from torch.utils import _pytree as pytree
 
 from modulelens.json_types import Json, JsonObject
 from modulelens.references import resolve
+from modulelens.tensor_store import is_opaque
 from modulelens.values import tensors_in
 
 _ALIGNMENT = 64
@@ -72,6 +73,10 @@ class ValueDecoder:
         if number is not None and number in self._objects:
             return self._objects[number]
         tensor = self._materialise(reference)
+        if reference.get("layout") == "_mkldnn":
+            tensor = tensor.to_mkldnn()
+        if "cls" in reference:
+            tensor = tensor.as_subclass(self._resolve(reference["cls"]))
         if reference.get("parameter"):
             tensor = nn.Parameter(tensor, requires_grad=reference.get("requires_grad", False))
         elif reference.get("requires_grad"):
@@ -89,12 +94,14 @@ class ValueDecoder:
             raise DecodeError(f"a tensor was not kept: {reference.get('gap')}")
         raw = self._bytes_of(reference["ref"])
         stored_shape: list[int] = reference.get("stored_shape") or shape
-        data = (raw.view(dtype) if raw.numel() else torch.empty(0, dtype=dtype)).reshape(stored_shape)
+        seen = torch.uint8 if is_opaque(dtype) else dtype
+        data = (raw.view(seen) if raw.numel() else torch.empty(0, dtype=seen)).reshape(stored_shape)
         device = reference.get("device", "cpu")
         if device != "cpu":
             return data.to(device).expand(shape)
         with torch.no_grad():
-            return self._place(reference, data)
+            placed = self._place(reference, data)
+            return placed if seen is dtype else placed.view(dtype)
 
     def _place(self, reference: JsonObject, data: torch.Tensor) -> torch.Tensor:
         """Lays the data out as it was: stride, offset within 64 bytes, storage shared with others, lazy bits."""
@@ -234,11 +241,23 @@ class ValueDecoder:
             parts["compressed"], parts["plain"], parts["values"], shape, layout=layout
         )
 
+    def _decode_nested(self, encoded: JsonObject) -> Any:
+        buffer, *layout = (self.tensor(encoded[key]) for key in ("buffer", "sizes", "strides", "offsets"))
+        nested = torch._nested_view_from_buffer(buffer.reshape(-1), *layout)
+        return nested.requires_grad_() if encoded.get("requires_grad") else nested
+
     def _decode_quantized(self, encoded: JsonObject) -> Any:
         integers = self.tensor(encoded["ints"])
         if encoded["axis"] is None:
             return torch._make_per_tensor_quantized_tensor(integers, encoded["scale"], encoded["zero_point"])
         scales, zeros = self.tensor(encoded["scale"]), self.tensor(encoded["zero_point"])
+        if "shape" in encoded:
+            dtype = getattr(torch, encoded["dtype"])
+            packed = torch._empty_per_channel_affine_quantized(
+                encoded["shape"], scales=scales, zero_points=zeros, axis=encoded["axis"], dtype=dtype
+            )
+            packed.untyped_storage().copy_(integers.untyped_storage())
+            return packed
         return torch._make_per_channel_quantized_tensor(integers, scales, zeros, encoded["axis"])
 
     def _decode_wrapper(self, encoded: JsonObject) -> Any:

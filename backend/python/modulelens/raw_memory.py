@@ -16,11 +16,17 @@ _FINGERPRINT_BLOCKS = 8
 
 
 def memory_of(tensor: torch.Tensor) -> memoryview:
-    """Returns a view of the bytes of a contiguous CPU tensor. The caller keeps the tensor alive meanwhile."""
+    """Returns a view of the bytes of a contiguous CPU tensor. The caller keeps the tensor alive meanwhile.
+
+    Raises ValueError for a tensor that only pretends to have memory.
+    """
     size = tensor.numel() * tensor.element_size()
     if size == 0:
         return memoryview(b"")
-    return memoryview((ctypes.c_ubyte * size).from_address(tensor.data_ptr()))
+    address = tensor.data_ptr()
+    if not address:
+        raise ValueError("a tensor without memory of its own")
+    return memoryview((ctypes.c_ubyte * size).from_address(address))
 
 
 def tensor_digest(dtype: str, shape: list[int], tensor: torch.Tensor) -> str:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from modulelens.safetensors_file import (
 
 _SHARD_BYTES = 128 << 20
 _MAX_WAITING = 2
+_OPAQUE_DTYPE = re.compile("u?int[1-7]")
 
 
 class TensorSink(Protocol):
@@ -87,7 +89,7 @@ def snapshot(tensor: torch.Tensor) -> tuple[JsonObject, StoredTensor | None]:
     reference = shape_reference(tensor)
     if tensor.device.type == "meta":
         return {**reference, "gap": "meta"}, None
-    source = tensor
+    source = tensor.view(torch.uint8) if is_opaque(tensor.dtype) else tensor
     if tensor.numel() > 0:
         for dimension, (size, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
             if stride == 0 and size > 1:
@@ -95,9 +97,14 @@ def snapshot(tensor: torch.Tensor) -> tuple[JsonObject, StoredTensor | None]:
     data = source.resolve_conj().resolve_neg().to("cpu").contiguous()
     if list(source.shape) != list(tensor.shape):
         reference["stored_shape"] = list(source.shape)
-    if data.dtype not in SAFETENSORS_DTYPES:
+    if tensor.dtype not in SAFETENSORS_DTYPES:
         reference["stored_dtype"] = "uint8"
-    return reference, StoredTensor(data, list(source.shape), data.dtype)
+    return reference, StoredTensor(data, list(source.shape), tensor.dtype)
+
+
+def is_opaque(dtype: torch.dtype) -> bool:
+    """Whether torch can do nothing with the dtype but view it as bytes: integers of less than eight bits."""
+    return _OPAQUE_DTYPE.fullmatch(dtype_name(dtype)) is not None
 
 
 def _owned(stored: StoredTensor, tensor: torch.Tensor) -> StoredTensor:

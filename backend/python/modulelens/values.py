@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.masked
 from torch import nn
+from torch.nn.parameter import is_lazy
 from torch.utils import _pytree as pytree
 
 from modulelens.json_types import Json, JsonObject, pointer_token
@@ -271,14 +273,23 @@ class ValueEncoder:
         shard = self._sharding.encode(tensor, self._sink) if self._sharding is not None else None
         if shard is not None:
             return shard | flags
+        if is_lazy(tensor):
+            return gap(tensor, "a lazy parameter or buffer has no shape yet")
         if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
             return gap(tensor, "a tensor inside vmap or grad has no memory of its own")
         if tensor.is_nested and tensor.layout == torch.strided:
-            return gap(tensor, "a nested tensor of the old kind")
-        if type(tensor) not in (torch.Tensor, nn.Parameter) and hasattr(tensor, "__tensor_flatten__"):
-            return self._wrapper(tensor) | flags
+            return self._nested(tensor) | flags
+        if type(tensor) not in (torch.Tensor, nn.Parameter):
+            if hasattr(tensor, "__tensor_flatten__"):
+                return self._wrapper(tensor) | flags
+            if isinstance(tensor, torch.masked.MaskedTensor):
+                return gap(tensor, "a masked tensor cannot be taken apart")
+            flags["cls"] = qualified_name(type(tensor))
+            tensor = tensor.as_subclass(torch.Tensor)
         if tensor.is_quantized:
             return self._quantized(tensor) | flags
+        if str(tensor.layout) == "torch._mkldnn":
+            return {"$t": "tensor", **self._sink.put(tensor.detach().to_dense()), "layout": "_mkldnn", **flags}
         if tensor.layout != torch.strided:
             return self._sparse(tensor) | flags
         return {"$t": "tensor", **self._sink.put(tensor), **flags}
@@ -289,6 +300,16 @@ class ValueEncoder:
         shape = [size if isinstance(size, int) else str(size) for size in tensor.shape]
         name = qualified_name(type(tensor))
         return {"$t": "wrapper", "cls": name, "parts": parts, "context": self._value(context), "shape": shape}
+
+    def _nested(self, tensor: torch.Tensor) -> JsonObject:
+        plain: Any = tensor.detach()
+        parts = {
+            "buffer": plain.values(),
+            "sizes": plain._nested_tensor_size(),
+            "strides": plain._nested_tensor_strides(),
+            "offsets": plain._nested_tensor_storage_offsets(),
+        }
+        return {"$t": "nested", **{name: {"$t": "tensor", **self._sink.put(part)} for name, part in parts.items()}}
 
     def _sparse(self, tensor: torch.Tensor) -> JsonObject:
         plain = tensor.detach()
@@ -319,6 +340,8 @@ class ValueEncoder:
             self._sink.put(tensor.q_per_channel_scales()),
             self._sink.put(tensor.q_per_channel_zero_points()),
         )
+        if tensor.dtype in (torch.quint4x2, torch.quint2x4):
+            encoded["shape"] = list(tensor.shape)
         return encoded | {"scale": scales, "zero_point": zeros, "axis": tensor.q_per_channel_axis()}
 
 

@@ -182,7 +182,77 @@ def test_meta_tensor_isAGapWithItsShape(store: TensorStore) -> None:
     assert "ref" not in encoded
 
 
-@pytest.mark.parametrize("layout", ["coo", "csr", "csc", "bsr"])
+_DTYPES = sorted(
+    {dtype for dtype in vars(torch).values() if isinstance(dtype, torch.dtype)},
+    key=str,
+)
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in _DTYPES if not str(dtype).startswith("torch.q")], ids=str)
+def test_everyDtype_comesBack(store: TensorStore, dtype: torch.dtype) -> None:
+    raw = torch.randint(0, 2 if dtype is torch.bool else 256, (16,), dtype=torch.uint8)
+    tensor = raw.view(dtype)
+    back = round_trip(store, tensor)
+    assert (back.dtype, back.shape) == (dtype, tensor.shape)
+    assert torch.equal(back.view(torch.uint8), raw)
+
+
+class Tagged(torch.Tensor):
+    """A subclass without parts."""
+
+
+def test_tensorSubclass_keepsItsClass(store: TensorStore) -> None:
+    tensor = torch.randn(3).as_subclass(Tagged)
+    back = round_trip(store, tensor)
+    assert type(back) is Tagged and torch.equal(back.as_subclass(torch.Tensor), tensor.as_subclass(torch.Tensor))
+    assert ValueEncoder(store).encode(tensor)["cls"].endswith(":Tagged")
+
+
+def test_maskedTensor_isAGapWithAReason(store: TensorStore) -> None:
+    encoded = ValueEncoder(store).encode(torch.masked.masked_tensor(torch.ones(2), torch.tensor([True, False])))
+    assert encoded["$t"] == "gap" and "masked" in encoded["reason"]
+
+
+def test_fakeTensor_isAGap(store: TensorStore) -> None:
+    with torch._subclasses.FakeTensorMode():
+        encoded = ValueEncoder(store).encode(torch.ones(2))
+    assert encoded["$t"] == "gap"
+
+
+@pytest.mark.parametrize("gradients", [False, True])
+def test_oldNestedTensor_comesBack(store: TensorStore, gradients: bool) -> None:
+    parts = [torch.randn(2, 3), torch.randn(4, 3)]
+    nested = torch.nested.nested_tensor(parts, requires_grad=gradients)
+    back = round_trip(store, nested)
+    assert back.is_nested and back.layout == torch.strided and back.requires_grad is gradients
+    assert all(torch.equal(*pair) for pair in zip(back.unbind(), parts, strict=True))
+    turned = round_trip(store, nested.detach().transpose(1, 2))
+    assert all(torch.equal(one, other.t()) for one, other in zip(turned.unbind(), parts, strict=True))
+
+
+def test_jaggedNestedTensor_comesBack(store: TensorStore) -> None:
+    parts = [torch.randn(2, 3), torch.randn(4, 3)]
+    back = round_trip(store, torch.nested.nested_tensor(parts, layout=torch.jagged))
+    assert back.is_nested and back.layout == torch.jagged
+    assert all(torch.equal(*pair) for pair in zip(back.unbind(), parts, strict=True))
+
+
+def test_onednnTensor_comesBack(store: TensorStore) -> None:
+    dense = torch.randn(3, 4)
+    back = round_trip(store, dense.to_mkldnn())
+    assert back.layout == torch._mkldnn and torch.equal(back.to_dense(), dense)
+
+
+@pytest.mark.parametrize("dtype", [torch.quint8, torch.quint4x2, torch.quint2x4], ids=str)
+def test_floatQuantizedTensor_comesBack(store: TensorStore, dtype: torch.dtype) -> None:
+    scales, zeros = torch.rand(3) + 0.1, torch.rand(3)
+    tensor = torch.quantize_per_channel(torch.randn(3, 8), scales, zeros, 0, dtype)
+    back = round_trip(store, tensor)
+    assert (back.dtype, back.shape, back.qscheme()) == (dtype, tensor.shape, tensor.qscheme())
+    assert torch.equal(back.dequantize(), tensor.dequantize())
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr", "csc", "bsr", "bsc"])
 def test_sparse_tensor_comes_back(store: TensorStore, layout: str) -> None:
     dense = torch.tensor([[0.0, 1, 0, 2], [0, 0, 3, 0]])
     convert = {
@@ -190,6 +260,7 @@ def test_sparse_tensor_comes_back(store: TensorStore, layout: str) -> None:
         "csr": dense.to_sparse_csr,
         "csc": dense.to_sparse_csc,
         "bsr": lambda: dense.to_sparse_bsr((1, 2)),
+        "bsc": lambda: dense.to_sparse_bsc((1, 2)),
     }
     back = round_trip(store, convert[layout]())
     assert back.layout == convert[layout]().layout

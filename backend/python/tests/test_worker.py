@@ -99,7 +99,7 @@ def test_wrongOutput_fails(worker: WorkerProcess, captured: Captured) -> None:
 
 def test_gradients_equalTheCapturedOnes(worker: WorkerProcess, captured: Captured) -> None:
     x = torch.randn(2, 3, 8, requires_grad=True)
-    bundle = captured(lambda: Block(8, 2), x, grad=True, gradients=True)
+    bundle = captured(lambda: Block(8, 2), x, grad=True, backward=True)
     loaded = worker.call("load", bundle.consented(worker))
     result = worker.call("gradients", bundle.call(loaded["handle"]))
     assert result["verdict"] == "pass" and result["exact"]

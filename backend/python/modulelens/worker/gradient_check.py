@@ -88,7 +88,7 @@ def check_gradients(bound: BoundCall, job: Job) -> JsonObject:
     """The result of the method without `threads`."""
     expected = bound.call.get("gradients")
     if not expected:
-        reason = "the capture holds no gradients of this call: trace it with gradients=True"
+        reason = "the capture holds no gradients of this call: trace it with backward=True"
         return {"verdict": "not_comparable", "exact": False, "max_abs_diff": None, "leaves": [], "reason": reason}
     job.progress("gradients")
     bound.prepare()

@@ -347,10 +347,12 @@ def refuse_pickles(content: bytes) -> None:
 def _parametrize(module: nn.Module) -> None:
     """Registers again what a parametrised module computes its tensors with; the class for that is made at run time."""
     held = module._modules.get("parametrizations")
-    if not isinstance(held, nn.ModuleDict) or parametrize.is_parametrized(module):
+    if not isinstance(held, nn.ModuleDict):
         return
-    parametrize._inject_new_class(module)
-    for name in held:
+    names = [name for name in held if not isinstance(getattr(type(module), name, None), property)]
+    if names:
+        parametrize._inject_new_class(module)
+    for name in names:
         parametrize._inject_property(module, name)
 
 
