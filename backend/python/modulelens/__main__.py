@@ -11,6 +11,7 @@ import sys
 # Command -> where its `main(arguments) -> exit code` stands, and what it does. Imported only when it is asked for.
 _COMMANDS = {
     "worker": ("modulelens.worker.main", "speak the worker protocol on standard input and output"),
+    "merge": ("modulelens.distributed.merge_command", "put the bundles of all ranks together into one"),
 }
 
 

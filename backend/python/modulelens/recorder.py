@@ -268,7 +268,7 @@ class Recorder:
             "id": number,
             "parent": parent,
             "module": named.name,
-            "class": qualified_name(class_of(named.module)),
+            "class": self._class_name(named.module),
             "call": count,
             "method": "forward",
             "inputs": [],
@@ -314,6 +314,9 @@ class Recorder:
         frame.entry["version"] = frame.named.name
         record.calls.append(frame.captured)
 
+    def _class_name(self, module: nn.Module) -> str:
+        return qualified_name(class_of(module if self._sharding is None else self._sharding.plain(module)))
+
     def _state_of(self, module: nn.Module) -> JsonObject:
         return state_references(module, self._encoder, self._sharding)
 
@@ -331,7 +334,7 @@ class Recorder:
                 name=named.name,
                 aliases=named.aliases,
                 module=module,
-                class_name=qualified_name(class_of(module)),
+                class_name=self._class_name(module),
                 run=len(self.runs) - 1,
                 node=node,
                 skeleton=skeleton,

@@ -9,6 +9,7 @@ import contextlib
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
@@ -22,13 +23,17 @@ from modulelens.gradients import GradientReplayer, OutputGradients
 from modulelens.hooks import WatchedMethods, attach
 from modulelens.json_types import JsonObject
 from modulelens.measurements import accelerator_meter, how_measured
-from modulelens.names import NamedModule
+from modulelens.names import NamedModule, name_modules
 from modulelens.nodes import Documents, NodeDescriber
 from modulelens.problems import Problems
 from modulelens.programs import ProgramExporter
 from modulelens.recorder import Recorder, RecorderOptions
 from modulelens.selection import Predicate
+from modulelens.sharding import Sharded, Sharding, capture_of_rank
 from modulelens.tensor_store import TensorStore
+
+if TYPE_CHECKING:
+    from modulelens.distributed.rank_capture import RankCapture
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,8 @@ class SampleOptions:
     backward: bool = False
     peak_memory: bool = False
     eager_step: bool = True
+    sharded: Sharded = "full"
+    rank_timeout: float = 120.0
 
 
 class Sample:
@@ -62,6 +69,10 @@ class Sample:
         self, model: nn.Module, modules: list[NamedModule], options: SampleOptions, problems: Problems, step: int
     ) -> None:
         self._model = model
+        self._rank = capture_of_rank(model, options.store, options.model_name, options.sharded)
+        self._merged: Path | None = None
+        if self._rank is not None:
+            modules = name_modules(model, self._rank.sharding.hides)
         self._modules = modules
         self._options = options
         self._problems = problems
@@ -69,16 +80,24 @@ class Sample:
         self._cleanup = contextlib.ExitStack()
         self._programs = Documents()
         self._incomplete: str | None = None
-        self._folder = BundleFolder(options.store)
+        self._folder = BundleFolder(options.store) if self._rank is None else self._rank.bundle_folder()
         earlier = EarlierTensors(options.store, self._folder.path / "earlier")
         self._store = TensorStore(self._folder.tensors, options.max_bytes, options.max_tensor_bytes, earlier)
-        self._describer = NodeDescriber(self._store, {named.module: named.name for named in modules})
+        self._describer, sharding = self._describers({named.module: named.name for named in modules})
         self._meter = accelerator_meter()
         kept = {named.name for named in modules if options.chosen(named.name, named.module)}
         gradients = OutputGradients(self._store, problems) if options.backward else None
         recorded = RecorderOptions(kept, options.max_calls, step, options.peak_memory)
-        self._recorder = Recorder(self._store, self._describer, problems, recorded, gradients, self._meter)
+        self._recorder = Recorder(self._store, self._describer, problems, recorded, gradients, self._meter, sharding)
         self._watched = WatchedMethods(self._recorder, modules, options.methods)
+
+    def _describers(self, paths: dict[nn.Module, str]) -> tuple[NodeDescriber, Sharding | None]:
+        if self._rank is None:
+            return NodeDescriber(self._store, paths), None
+        sharding = self._rank.sharding
+        describer = NodeDescriber(self._store, paths, sharding, self._rank.sink(self._store))
+        sharding.keep_in(self._store, paths, describer.encoder().reference)
+        return describer, sharding
 
     @property
     def is_empty(self) -> bool:
@@ -115,6 +134,9 @@ class Sample:
             self._incomplete = f"the traced block raised {type(error).__name__}: {str(error)[:300]}"
         records = list(self._recorder.records.values())
         self._recorder.settle()
+        if self._rank is not None:
+            self._finish_ranks(self._rank, interrupted)
+            return
         if self._options.backward and not interrupted:
             replayer = GradientReplayer(self._store, self._problems)
             for record in records:
@@ -133,9 +155,29 @@ class Sample:
             for record in records:
                 count_flops(record, self._store, self._problems)
 
-    def write(self) -> Path:
-        """Writes the bundle and returns its folder. Raises OSError when the disk refuses."""
-        contents = BundleContents(
+    def _finish_ranks(self, rank: RankCapture, interrupted: bool) -> None:
+        """Writes this rank's bundle and, on the first rank, the merged one: its programs come from rebuilt modules."""
+        from modulelens.distributed.merging import MergeOptions
+
+        for record in self._recorder.records.values():
+            record.no_program = {"reason": "programs are exported when the ranks are merged", "source": None}
+        if self._options.backward:
+            self._problems.add("", "gradients", "gradients are not captured of models that are spread over ranks")
+        self._merged = rank.write(self._folder, self._contents(), self._incomplete)
+        options = MergeOptions(self._options.programs, self._options.dynamic_batch, self._options.flops)
+        options.no_program = "the tracer was told to export no programs"
+        timeout = 0.0 if interrupted else self._options.rank_timeout
+        self._merged = rank.merge(timeout, options, self._problems) or self._merged
+
+    def write(self) -> Path | None:
+        """Writes the bundle and returns its folder, None where another rank writes it.
+
+        Raises OSError when the disk refuses.
+        """
+        return self._folder.finish(self._contents()) if self._rank is None else self._merged
+
+    def _contents(self) -> BundleContents:
+        return BundleContents(
             model_name=self._options.model_name,
             environment=describe_environment(self._model, self._describer.class_names),
             tags=list(self._options.tags),
@@ -150,9 +192,10 @@ class Sample:
             incomplete_reason=self._incomplete,
             measured=how_measured(self._meter, self._options.peak_memory),
         )
-        return self._folder.finish(contents)
 
     def discard(self) -> None:
         """Removes what has been written so far."""
+        if self._rank is not None:
+            self._rank.leave("nothing was written")
         self._store.discard()
         self._folder.discard()

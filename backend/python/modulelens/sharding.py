@@ -5,13 +5,31 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import torch
 from torch import nn
 
 from modulelens.json_types import JsonObject
 from modulelens.tensor_store import TensorSink
+
+if TYPE_CHECKING:
+    from modulelens.distributed.rank_capture import RankCapture
+
+Sharded: TypeAlias = Literal["full", "local"]
+SHARDED_CHOICES: tuple[Sharded, ...] = ("full", "local")
+
+
+def capture_of_rank(model: nn.Module, store: Path, model_name: str, sharded: Sharded) -> RankCapture | None:
+    """Returns this rank's share in a capture, None in a process that is alone. Raises OSError."""
+    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        return None
+    if torch.distributed.get_world_size() < 2:
+        return None
+    from modulelens.distributed.rank_capture import RankCapture
+
+    return RankCapture(model, store, model_name, sharded)
 
 
 class Sharding(Protocol):

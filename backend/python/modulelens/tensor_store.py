@@ -185,7 +185,11 @@ class TensorStore:
     def adopt(self, tensors: dict[str, StoredTensor]) -> None:
         """Takes over tensors that a MemorySink kept."""
         for digest, stored in tensors.items():
-            if not self._has(digest):
+            if self._has(digest):
+                continue
+            if self._earlier is not None and self._earlier.use(digest):
+                self._forms[digest] = (stored.shape, stored.dtype)
+            else:
                 self._keep(digest, stored)
 
     def bytes_of(self, digest: str) -> torch.Tensor:

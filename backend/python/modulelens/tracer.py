@@ -18,6 +18,7 @@ from modulelens.names import name_modules
 from modulelens.problems import Problems
 from modulelens.sample import Sample, SampleOptions
 from modulelens.selection import Predicate, Selector, select
+from modulelens.sharding import SHARDED_CHOICES, Sharded
 
 _NOTHING_CALLED = (
     "no module of the model was called in the traced block; no bundle written "
@@ -58,6 +59,11 @@ class ModuleTracer:
             is not sampled. Exporting, `flops` and `backward` still take their time after the step, since they run the
             model's code.
 
+    Over several ranks (each traces the same block into the same store):
+        sharded: "full" gives one bundle of whole modules, put together by the first rank after the step; "local" one
+            bundle a rank, for `python -m modulelens merge`. No rank waits for another inside the step.
+        rank_timeout: seconds for which the first rank waits for the others after the step.
+
     Wrong arguments raise ValueError at once. Afterwards nothing of the tracer's raises: what it could not do is in
     `problems`, with one warning. The model is left as it was, also when the block raises.
     """
@@ -86,11 +92,15 @@ class ModuleTracer:
         peak_memory: bool = False,
         eager_step: bool = True,
         background: bool = False,
+        sharded: Sharded = "full",
+        rank_timeout: float = 120.0,
     ) -> None:
         if every < 1 or (max_steps is not None and max_steps < 0):
             raise ValueError("every must be at least 1, and max_steps not negative")
         if isinstance(methods, str):
             raise ValueError("methods must be a list of names")
+        if sharded not in SHARDED_CHOICES:
+            raise ValueError(f"sharded must be one of {', '.join(map(repr, SHARDED_CHOICES))}")
         named = _checked_attributes({**(attributes or {}), **({} if run_id is None else {"run_id": run_id})})
         self._model = model
         self._modules = name_modules(model)
@@ -110,6 +120,8 @@ class ModuleTracer:
             backward=backward,
             peak_memory=peak_memory,
             eager_step=eager_step,
+            sharded=sharded,
+            rank_timeout=rank_timeout,
         )
         self._every = every
         self._left = max_steps
@@ -125,7 +137,8 @@ class ModuleTracer:
 
     @property
     def bundle(self) -> Path | None:
-        """The bundle of the last sampled step; None when it could not be written or is still being written."""
+        """The bundle of the last sampled step; None when it could not be written, is still being written, or is the
+        first rank's."""
         return self._bundles[-1] if self._bundles and not self._failed and not self._is_writing() else None
 
     @property
@@ -218,8 +231,10 @@ class ModuleTracer:
 
     def _write(self, sample: Sample) -> None:
         try:
-            self._bundles.append(sample.write())
-            self._failed = False
+            bundle = sample.write()
+            if bundle is not None:
+                self._bundles.append(bundle)
+                self._failed = False
         except Exception as failure:
             self._problems.add("", "write", failure)
             sample.discard()

@@ -15,4 +15,4 @@ def test_packageDescription_isAccepted_bySetuptools() -> None:
     described = pyprojecttoml.read_configuration(Path(__file__).parents[1] / "pyproject.toml")
 
     assert described["project"]["name"] == "modulelens"
-    assert described["tool"]["setuptools"]["packages"] == ["modulelens", "modulelens.worker"]
+    assert described["tool"]["setuptools"]["packages"] == ["modulelens", "modulelens.distributed", "modulelens.worker"]
