@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The ModuleLens authors
 # SPDX-License-Identifier: MIT
-"""What the tracer costs a BERT-base model in inference: ratios of process time to the plain step, all in turn in one process.
+"""What the tracer costs a BERT-base model in inference: a sampled step by a plain one, all in turn in one process.
 
-A round runs every variant once; a ratio is the median over the rounds of variant by plain step of the same round. Bundles
-are written after the block and are not part of the step; what capturing, hashing and writing tensors costs is.
+A ratio is the least time of the traced steps by the least time of the plain ones, so that other work on the machine counts
+little. Documents are written after the block and are no part of the step; capturing, hashing and writing tensors are.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import gc
 import json
 import os
 import shutil
-import statistics
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -27,11 +27,12 @@ warnings.filterwarnings("ignore")
 
 import torch  # noqa: E402
 import transformers  # noqa: E402
-from modulelens import ModuleTracer  # noqa: E402
+from modulelens import ModuleTracer, tensor_store  # noqa: E402
+from modulelens.tensor_store import TensorStore  # noqa: E402
 
-THREADS = 1
+THREADS = 2
 QUICK_ROUNDS = 9
-FULL_ROUNDS = 3
+FULL_ROUNDS = 4
 BATCH, LENGTH = 8, 128
 
 Result = dict[str, Any]
@@ -67,32 +68,52 @@ def result(name: str, value: float, target: float | None, unit: str, detail: str
 
 
 def resident_bytes() -> int:
-    with Path("/proc/self/statm").open(encoding="ascii") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class PeakMemory:
+    """The most resident memory inside the block, looked at every 5 ms."""
+
+    def __enter__(self) -> PeakMemory:
+        self.peak = resident_bytes()
+        self._end = threading.Event()
+        self._watcher = threading.Thread(target=self._watch)
+        self._watcher.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._watcher.join()
+
+    def _watch(self) -> None:
+        while not self._end.wait(0.005):
+            self.peak = max(self.peak, resident_bytes())
 
 
 def disk_bytes(folder: Path) -> int:
+    """Bytes on the disk, of files with several names once."""
     files = {(status.st_dev, status.st_ino): status.st_blocks * 512 for status in map(os.stat, folder.rglob("*"))}
     return sum(files.values())
 
 
-def seen_bytes(bundle: Path) -> int:
-    """Bytes of all tensors that the captured calls and states refer to, each as often as it is referred to."""
-    index = json.loads((bundle / "bundle.json").read_bytes())
-    total = 0
-    open_values: list[Any] = [json.loads((bundle / entry["file"]).read_bytes()) for entry in index["versions"]]
-    while open_values:
-        value = open_values.pop()
-        if isinstance(value, dict):
-            if "ref" in value and "shape" in value:
-                count = 1
-                for size in value["shape"]:
-                    count *= size
-                total += count * getattr(torch, value["dtype"]).itemsize
-            open_values.extend(value.values())
-        elif isinstance(value, list):
-            open_values.extend(value)
-    return total
+class SeenBytes:
+    """Counts the bytes of all tensors that are handed to the store inside the block, each as often as it is."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __enter__(self) -> SeenBytes:
+        self._put = put = TensorStore.put
+
+        def counting(store: TensorStore, tensor: torch.Tensor) -> Any:
+            self.count += tensor.numel() * tensor.element_size()
+            return put(store, tensor)
+
+        TensorStore.put = counting  # type: ignore[method-assign]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        TensorStore.put = self._put  # type: ignore[method-assign]
 
 
 class Traced:
@@ -103,22 +124,24 @@ class Traced:
         self.tracer = ModuleTracer(model, folder, "bert-base", programs=False, **options)
 
     def seconds(self) -> float:
-        """The time of the step inside an open block, or of block and step when the tracer takes no sample."""
         with self.tracer:
             return seconds(self._step)
 
 
-def rounds_of(count: int, plain: Callable[[], float], traced: Callable[[], float]) -> list[float]:
-    ratios = []
-    for _ in range(count):
-        before = plain()
-        ratios.append(traced() / min(before, plain()))
+def compare(
+    name: str, target: float, rounds: int, plain: Callable[[], float], traced: Callable[[int], Callable[[], float]]
+) -> Result:
+    plain_times, traced_times = [], []
+    for number in range(rounds):
+        plain_times.append(plain())
+        traced_times.append(traced(number)())
+        plain_times.append(plain())
         gc.collect()
-    return ratios
-
-
-def spread(ratios: list[float]) -> str:
-    return f"{len(ratios)} rounds, {min(ratios):.3g} to {max(ratios):.3g}"
+    ratio = min(traced_times) / min(plain_times)
+    spread = f"{rounds} rounds, plain {min(plain_times):.3f} to {max(plain_times):.3f} s"
+    return result(
+        name, ratio, target, "ratio", f"{spread}, traced {min(traced_times):.3f} to {max(traced_times):.3f} s"
+    )
 
 
 def main() -> int:
@@ -133,37 +156,34 @@ def main() -> int:
         def plain() -> float:
             return seconds(step)
 
-        idle_tracer = Traced(model, step, store / "idle", every=1_000_000)
-        idle_tracer.seconds()
-        shutil.rmtree(store / "idle", ignore_errors=True)
-        idle = rounds_of(QUICK_ROUNDS, plain, idle_tracer.seconds)
-        results.append(result("attached but idle", statistics.median(idle), 1.02, "ratio", spread(idle)))
+        idle = Traced(model, step, store / "idle", every=1_000_000)
+        with idle.tracer:  # the first step is sampled, the others are not
+            model.pooler(torch.zeros(1, 1, 768))
+        results.append(compare("attached but idle", 1.02, QUICK_ROUNDS, plain, lambda _: idle.seconds))
+        one = Traced(model, step, store / "one", select=["encoder.layer.5"])
+        results.append(compare("one layer", 1.05, QUICK_ROUNDS, plain, lambda _: one.seconds))
 
-        one = rounds_of(QUICK_ROUNDS, plain, Traced(model, step, store / "one", select=["encoder.layer.5"]).seconds)
-        results.append(result("one layer", statistics.median(one), 1.05, "ratio", spread(one)))
-        shutil.rmtree(store / "one")
+        def whole(number: int) -> Callable[[], float]:
+            shutil.rmtree(store / f"whole{number - 1}", ignore_errors=True)
+            return Traced(model, step, store / f"whole{number}").seconds
 
-        before = resident_bytes()
-        ratios = []
-        peaks = []
-        for number in range(FULL_ROUNDS):
-            full = Traced(model, step, store / f"full{number}")
-            ratios += rounds_of(1, plain, full.seconds)
-            peaks.append(resident_bytes() - before)
-            if number:
-                shutil.rmtree(store / f"full{number}")
-        results.append(result("every module with weights", statistics.median(ratios), 2.5, "ratio", spread(ratios)))
+        results.append(compare("every module with weights", 2.5, FULL_ROUNDS, plain, whole))
+        shutil.rmtree(store)
 
-        bundle = next((store / "full0").iterdir())
-        stored, seen = disk_bytes(bundle), seen_bytes(bundle)
-        detail = f"{stored / 1e6:.0f} MB stored of {seen / 1e6:.0f} MB seen"
-        results.append(result("stored of seen bytes", stored / seen, 0.25, "ratio", detail))
-
-        again = Traced(model, step, store / "full0")
-        again.seconds()
-        share = (disk_bytes(store / "full0") - stored) / stored
-        detail = "another bundle of the same step in the same store"
-        results.append(result("second capture stores", share, 0.01, "ratio", detail))
+        with PeakMemory() as alone:
+            step()
+        full = Traced(model, step, store / "full")
+        with SeenBytes() as seen, PeakMemory() as together:
+            full.seconds()
+        growth = (together.peak - alone.peak) / tensor_store._SHARD_BYTES
+        detail = f"{(together.peak - alone.peak) / 1e6:.0f} MB over a plain step, by the size of a tensor file"
+        results.append(result("resident memory", growth, 5, "files", detail))
+        stored = disk_bytes(store)
+        detail = f"{stored / 1e6:.0f} MB stored of {seen.count / 1e6:.0f} MB seen"
+        results.append(result("stored of seen bytes", stored / seen.count, 0.25, "ratio", detail))
+        full.seconds()
+        share = (disk_bytes(store) - stored) / stored
+        results.append(result("second capture stores", share, 0.01, "ratio", "another bundle of the same step"))
     finally:
         shutil.rmtree(store, ignore_errors=True)
     print(json.dumps({"results": results}))

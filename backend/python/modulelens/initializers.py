@@ -9,6 +9,7 @@ The hook cannot be taken back (CPython keeps the slot), so it is installed once 
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import types
 import weakref
@@ -98,9 +99,8 @@ def infer_arguments(module: nn.Module) -> tuple[dict[str, Any], list[str]]:
     missing: list[str] = []
     if isinstance(module, _CONTAINERS):
         return found, missing
-    try:
-        parameters = list(inspect.signature(type(module).__init__).parameters.values())[1:]
-    except (TypeError, ValueError):
+    parameters = _constructor_parameters(type(module))  # type: ignore[arg-type]
+    if parameters is None:
         return found, ["*"]
     for parameter in parameters:
         name = parameter.name
@@ -116,6 +116,14 @@ def infer_arguments(module: nn.Module) -> tuple[dict[str, Any], list[str]]:
         else:
             found[name] = value
     return found, missing
+
+
+@functools.lru_cache(maxsize=4096)
+def _constructor_parameters(kind: type) -> list[inspect.Parameter] | None:
+    try:
+        return list(inspect.signature(kind.__init__).parameters.values())[1:]  # type: ignore[misc]
+    except (TypeError, ValueError):
+        return None
 
 
 def without_stand_ins(encoded: Any, encode_module: Any) -> Json:

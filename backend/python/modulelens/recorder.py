@@ -101,6 +101,8 @@ class Recorder:
         self._run_started = 0
         self._counts: dict[str, int] = {}
         self._sizes: dict[str, tuple[int, int]] = {}
+        self._unsized_records: list[ModuleRecord] = []
+        self._unsized: list[tuple[JsonObject, NamedModule]] = []
         self._spans: list[tuple[JsonObject, DeviceSpan]] = []
 
     def is_open(self, named: NamedModule, method: str) -> bool:
@@ -162,7 +164,19 @@ class Recorder:
         self._thread.overhead += time.perf_counter_ns() - entered
 
     def settle(self) -> None:
-        """Reads the device's clock for every call; waits for the device."""
+        """Does after the step what need not be done in it: sizes, and the device's clock, for which it waits."""
+        for entry, named in self._unsized:
+            try:
+                self._size(entry, named)
+            except Exception as error:
+                self._problems.add(named.name, "settle", error)
+        self._unsized.clear()
+        for record in self._unsized_records:
+            try:
+                record.parameter_bytes, record.parameter_count = module_size(record.module, None)
+            except Exception as error:
+                self._problems.add(record.name, "settle", error)
+        self._unsized_records.clear()
         for entry, span in self._spans:
             try:
                 entry["device_ns"] = span.nanoseconds()
@@ -234,7 +248,7 @@ class Recorder:
             return frame
         if self._open_run is None:
             self._store.clear_cache()
-            self._counts, self._sizes = {}, {}
+            self._counts = {}
             started = datetime.datetime.now(datetime.timezone.utc)
             text = started.isoformat(timespec="microseconds").replace("+00:00", "Z")
             self._open_run = Run(self._options.step, text)
@@ -259,12 +273,7 @@ class Recorder:
     def _entry(self, named: NamedModule, number: int, parent: int | None) -> JsonObject:
         count = self._counts.get(named.name, 0)
         self._counts[named.name] = count + 1
-        if named.name not in self._sizes:
-            module = named.module
-            own = module_size(module, self._sharding, recurse=False)[0]
-            self._sizes[named.name] = (module_size(module, self._sharding)[0], own)
-        total, own = self._sizes[named.name]
-        return {
+        entry: JsonObject = {
             "id": number,
             "parent": parent,
             "module": named.name,
@@ -273,14 +282,25 @@ class Recorder:
             "method": "forward",
             "inputs": [],
             "outputs": [],
-            "parameter_bytes": total,
-            "own_parameter_bytes": own,
+            "parameter_bytes": 0,
+            "own_parameter_bytes": 0,
             "start_ns": None,
             "host_ns": None,
             "version": None,
             "version_call": None,
             "exception": None,
         }
+        if self._sharding is None:
+            self._unsized.append((entry, named))
+        else:  # parameters may be whole only now
+            self._size(entry, named)
+        return entry
+
+    def _size(self, entry: JsonObject, named: NamedModule) -> None:
+        if named.name not in self._sizes:
+            own = module_size(named.module, self._sharding, recurse=False)[0]
+            self._sizes[named.name] = (module_size(named.module, self._sharding)[0], own)
+        entry["parameter_bytes"], entry["own_parameter_bytes"] = self._sizes[named.name]
 
     def _begin(self, frame: _Frame, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self._sharding is not None:
@@ -326,7 +346,7 @@ class Recorder:
         record = self.records.get(named.name)
         if record is None:
             module = named.module
-            total, count = module_size(module, self._sharding)
+            total, count = module_size(module, self._sharding) if self._sharding is not None else (0, 0)
             with self._store.state():
                 node, skeleton = self._describer.describe(module)
                 tensors = self._state_of(module)
@@ -342,6 +362,8 @@ class Recorder:
                 parameter_bytes=total,
                 parameter_count=count,
             )
+            if self._sharding is None:
+                self._unsized_records.append(record)
             record.restore = functools.partial(self._attributes_then, record)
         return record if len(record.calls) < self._options.max_calls else None
 
