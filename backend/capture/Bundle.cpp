@@ -224,6 +224,10 @@ base::Result<std::vector<std::filesystem::path>> findBundles(base::FileSystem&, 
         }
         std::vector<fs::path> found;
         for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
+            // What a tracer is still writing, or has left when it was killed.
+            if (entry.path().filename().string().starts_with('.')) {
+                continue;
+            }
             const bool isArchive = entry.path().extension() == kArchiveSuffix && entry.is_regular_file();
             if (isArchive || (entry.is_directory() && fs::exists(entry.path() / kIndexName))) {
                 found.push_back(entry.path());

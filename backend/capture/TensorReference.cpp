@@ -178,7 +178,7 @@ void collectTensors(const JsonView& view, const std::string& pointer, std::vecto
         found.push_back({pointer, readTensorReference(view)});
         return;
     }
-    if (kind != json.end() && (*kind == "sparse" || *kind == "quantized" || *kind == "numpy")) {
+    if (kind != json.end() && (*kind == "sparse" || *kind == "quantized" || *kind == "numpy" || *kind == "nested")) {
         return;
     }
     view.forEachMember(
@@ -209,7 +209,8 @@ void collectAllReferences(const JsonView& view, std::vector<TensorReference>& fo
         found.push_back(readTensorReference(view));
         return;
     }
-    const bool holdsBare = kind != json.end() && (*kind == "sparse" || *kind == "quantized" || *kind == "numpy");
+    const bool holdsBare =
+        kind != json.end() && (*kind == "sparse" || *kind == "quantized" || *kind == "numpy" || *kind == "nested");
     view.forEachMember([&](const std::string& key, const JsonView& member) {
         if (holdsBare && isBareReference(member.json())) {
             found.push_back(readTensorReference(member));

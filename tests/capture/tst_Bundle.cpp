@@ -15,6 +15,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 
 using namespace modulelens;
 using base::ErrorCode;
@@ -147,6 +148,34 @@ private slots:
         QCOMPARE(run->calls[0].method, std::string("encode"));
         QVERIFY(run->calls[1].isRecompute && !run->calls[1].deviceNs);
         QVERIFY((*opened)->verify({}, {}));
+    }
+
+    /// What tests/data/capture/make_odd.py wrote: every dtype and layout, a method, a direct call and recomputation.
+    void oddBundle_isReadForEver() {
+        const auto found = capture::findBundles(base::realFileSystem(), test::dataPath("capture/v1-odd"));
+        QVERIFY(found);
+        auto opened = capture::Bundle::open(base::realFileSystem(), found->front());
+        QVERIFY2(opened, opened ? "" : opened.error().text().c_str());
+        const auto verified = (*opened)->verify({}, {});
+        QVERIFY2(verified, verified ? "" : verified.error().text().c_str());
+        const auto version = (*opened)->version((*opened)->index().versions[0]);
+        QVERIFY(version);
+        std::vector<std::string> methods;
+        for (const capture::CallDocument& call : version->calls) {
+            methods.push_back(call.method);
+        }
+        QCOMPARE(methods, (std::vector<std::string>{"forward", "encode", "forward", "encode"}));
+        QVERIFY(version->calls[0].node.empty() && !version->calls[2].node.empty());
+        std::set<std::string_view> dtypes;
+        for (const capture::LocatedTensor& input : version->calls[0].inputs) {
+            dtypes.insert(scalarTypeName(input.tensor.dtype));
+        }
+        for (const char* name : {"float4_e2m1fn_x2", "uint4", "int1", "bits2x4", "complex32", "float8_e8m0fnu", "uint64"}) {
+            QVERIFY2(dtypes.contains(name), name);
+        }
+        const auto run = (*opened)->run((*opened)->index().runs[0]);
+        QVERIFY(run);
+        QVERIFY(run->calls[3].isDirect && run->calls[4].isRecompute);
     }
 
     void nodeOfACall_isRequiredAndRead() {
@@ -482,7 +511,8 @@ private slots:
     void folderOfBundles_givesEachOne() {
         const QTemporaryDir temporary;
         const std::filesystem::path folder = temporary.path().toStdString();
-        for (const char* name : {"b", "a"}) {
+        // One that a tracer has not finished is none.
+        for (const char* name : {"b", "a", ".incoming-host-1-00"}) {
             std::filesystem::create_directory(folder / name);
             std::ofstream(folder / name / "bundle.json") << "{}";
         }

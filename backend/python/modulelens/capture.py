@@ -47,8 +47,8 @@ class Capture:
         """
         place = Path(path)
         if place.is_dir() and not (place / "bundle.json").exists():
-            bundles = [found for found in place.iterdir() if (found / "bundle.json").is_file()]
-            bundles += [found for found in place.glob("*.mlens") if not found.name.startswith(".")]
+            shown = [found for found in place.iterdir() if not found.name.startswith(".")]
+            bundles = [found for found in shown if found.suffix == ".mlens" or (found / "bundle.json").is_file()]
             if not bundles:
                 raise BundleError(f"{place} holds no bundle")
             place = max(bundles, key=lambda found: found.name)

@@ -242,7 +242,7 @@ class ValueDecoder:
         )
 
     def _decode_nested(self, encoded: JsonObject) -> Any:
-        buffer, *layout = (self.tensor(encoded[key]) for key in ("buffer", "sizes", "strides", "offsets"))
+        buffer, *layout = (self.tensor(encoded["parts"][key]) for key in ("buffer", "sizes", "strides", "offsets"))
         nested = torch._nested_view_from_buffer(buffer.reshape(-1), *layout)
         return nested.requires_grad_() if encoded.get("requires_grad") else nested
 

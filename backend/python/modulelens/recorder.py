@@ -209,11 +209,11 @@ class Recorder:
             self._problems.add("", "measure", error)
 
     def _begin_measuring(self, frame: _Frame, mark: Any) -> None:
-        self._leave_device(mark)
         if self._meter is None or mark is None:
             return
         try:
             frame.entry["allocated_bytes"] = frame.peak = self._meter.allocated()
+            self._leave_device(mark)
             frame.span = DeviceSpan(self._meter, self._thread.device_overhead)
         except Exception as error:
             self._problems.add(frame.named.name, "measure", error)

@@ -256,7 +256,7 @@ class ModuleTracer:
 def _store_folder(store: str | Path | None, registry: str | Path | None) -> Path:
     if (store is None) == (registry is None):
         raise ValueError("give either store, a folder for bundles, or registry, the folder of a registry")
-    return Path(store) if store is not None else Path(registry or "") / "inbox"
+    return Path(store).expanduser() if store is not None else Path(registry or "").expanduser() / "inbox"
 
 
 def _predicate(selectors: Iterable[Selector], excluded: Iterable[Selector]) -> Predicate:

@@ -309,7 +309,7 @@ class ValueEncoder:
             "strides": plain._nested_tensor_strides(),
             "offsets": plain._nested_tensor_storage_offsets(),
         }
-        return {"$t": "nested", **{name: {"$t": "tensor", **self._sink.put(part)} for name, part in parts.items()}}
+        return {"$t": "nested", "parts": {name: self._sink.put(part) for name, part in parts.items()}}
 
     def _sparse(self, tensor: torch.Tensor) -> JsonObject:
         plain = tensor.detach()
@@ -353,6 +353,6 @@ def tensors_in(encoded: Json, pointer: str, kinds: tuple[str, ...] = ("tensor",)
     elif isinstance(encoded, dict):
         if encoded.get("$t") in kinds:
             yield pointer, encoded
-        elif encoded.get("$t") not in ("sparse", "quantized", "numpy", "shard"):
+        elif encoded.get("$t") not in ("sparse", "quantized", "numpy", "nested", "shard"):
             for key, item in encoded.items():
                 yield from tensors_in(item, pointer + pointer_token(key), kinds)
