@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Says in one line which torch a pip report would fetch: its version, its kind, and how much in all.
 
-Reads the report of `pip install --dry-run --report -` on standard input.
+With --packages: only how many packages and how much. Reads the report of `pip install --dry-run --report -` on standard input.
 """
 
 from __future__ import annotations
@@ -29,6 +29,11 @@ def size_bytes(url: str) -> int | None:
 
 def main() -> int:
     packages = json.load(sys.stdin)["install"]
+    if sys.argv[1:] == ["--packages"]:
+        found = [size_bytes(package["download_info"]["url"]) for package in packages]
+        total = sum(size for size in found if size is not None) / 1e6
+        print(f"{len(packages)} packages,{' at least' if None in found else ''} {total:.0f} MB to fetch")
+        return 0
     names = [package["metadata"]["name"].lower() for package in packages]
     if "torch" not in names:
         print("torch is already there; nothing to fetch")

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -41,6 +42,19 @@ struct BundleVersion {
     int run = 0;
 };
 
+/// The ranks of a job whose captures a bundle holds.
+struct BundleRanks {
+    struct Missing {
+        int rank = 0;
+        std::string reason;
+    };
+    std::string capture;                 ///< The same in the bundles of all ranks of one traced block.
+    int worldSize = 0;
+    std::optional<int> partOf;           ///< The rank whose part this bundle is; none when its modules are whole.
+    std::vector<int> merged;
+    std::vector<Missing> missing;
+};
+
 using AttributeValue = std::variant<std::string, double, bool>;
 
 /// The parsed bundle.json.
@@ -59,6 +73,7 @@ struct BundleIndex {
     std::vector<BundleFile> sources;
     std::vector<BundleTensorFile> tensors;
     std::shared_ptr<const nlohmann::json> environment;
+    std::optional<BundleRanks> ranks;    ///< None when one process was captured.
 };
 
 /// Where bytes lie in a file of this machine.

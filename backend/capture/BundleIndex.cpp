@@ -6,6 +6,7 @@
 #include "backend/base/Digest.h"
 #include "backend/capture/JsonView.h"
 
+#include <limits>
 #include <set>
 
 namespace modulelens::capture {
@@ -91,6 +92,39 @@ std::map<std::string, AttributeValue> readAttributes(const JsonView& view) {
     return attributes;
 }
 
+int readRank(const JsonView& view, int worldSize) {
+    const std::int64_t rank = view.integer();
+    if (rank < 0 || rank >= worldSize) {
+        view.fail("is no rank of the job");
+    }
+    return static_cast<int>(rank);
+}
+
+BundleRanks readRanks(const JsonView& view) {
+    BundleRanks ranks;
+    ranks.capture = view.at("capture").string();
+    const std::int64_t worldSize = view.at("world_size").integer();
+    if (worldSize < 1 || worldSize > std::numeric_limits<int>::max()) {
+        view.at("world_size").fail("is no number of ranks");
+    }
+    ranks.worldSize = static_cast<int>(worldSize);
+    if (const auto rank = view.find("rank")) {
+        ranks.partOf = readRank(*rank, ranks.worldSize);
+    }
+    const JsonView merged = view.at("merged");
+    ranks.merged.reserve(merged.size());
+    for (std::size_t i = 0; i < merged.size(); ++i) {
+        ranks.merged.push_back(readRank(merged.element(i), ranks.worldSize));
+    }
+    const JsonView missing = view.at("missing");
+    ranks.missing.reserve(missing.size());
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+        const JsonView item = missing.element(i);
+        ranks.missing.push_back({readRank(item.at("rank"), ranks.worldSize), item.at("reason").string()});
+    }
+    return ranks;
+}
+
 void checkNamesOnce(const BundleIndex& index, const JsonView& view) {
     std::set<std::string> names{"bundle.json", "bundle.sha256"};
     for (const BundleFile& file : filesOf(index)) {
@@ -123,6 +157,9 @@ BundleIndex readIndex(std::string_view text, const std::string& document) {
         environment.fail("is no object");
     }
     index.environment = std::make_shared<const nlohmann::json>(environment.json());
+    if (const auto ranks = view.find("ranks")) {
+        index.ranks = readRanks(*ranks);
+    }
     checkNamesOnce(index, view);
     return index;
 }

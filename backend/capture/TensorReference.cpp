@@ -191,6 +191,15 @@ bool isBareReference(const nlohmann::json& json) {
     return json.is_object() && !json.contains("$t") && json.contains("ref") && json.contains("dtype") && json.contains("shape");
 }
 
+/// The parts of a sharded tensor that this rank kept.
+void collectParts(const JsonView& parts, std::vector<TensorReference>& found) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (isBareReference(parts.element(i).json())) {
+            found.push_back(readTensorReference(parts.element(i)));
+        }
+    }
+}
+
 }  // namespace
 
 void collectAllReferences(const JsonView& view, std::vector<TensorReference>& found) {
@@ -207,6 +216,10 @@ void collectAllReferences(const JsonView& view, std::vector<TensorReference>& fo
     const auto kind = json.find("$t");
     if (kind != json.end() && *kind == "tensor") {
         found.push_back(readTensorReference(view));
+        return;
+    }
+    if (kind != json.end() && *kind == "shard") {
+        collectParts(view.at("local"), found);
         return;
     }
     const bool holdsBare =

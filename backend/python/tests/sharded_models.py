@@ -21,6 +21,20 @@ class Mlp(nn.Module):
         return out
 
 
+class Stage(nn.Module):
+    """One stage of a pipeline: a block, and on the last one the norm."""
+
+    def __init__(self, block: nn.Module, norm: nn.Module | None, number: int) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleDict({str(number): block})
+        self.norm = norm
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for block in self.blocks.values():
+            x = x + block(x)
+        return x if self.norm is None else self.norm(x)  # type: ignore[no-any-return]
+
+
 class Net(nn.Module):
     """Two blocks and a norm of the root's own, with a residual around each block."""
 

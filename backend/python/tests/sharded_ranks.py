@@ -8,6 +8,7 @@ Each case builds its model, wraps it, traces a block and returns the tracer.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
@@ -17,7 +18,7 @@ from typing import Any
 
 import torch
 import torch.distributed as td
-from sharded_models import Mlp, Net
+from sharded_models import Mlp, Net, Stage
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 
@@ -96,14 +97,20 @@ def fsdp1_flat(store: Path, rank: int, world: int, **options: Any) -> ModuleTrac
 
 
 def tensor_parallel(store: Path, rank: int, world: int, **options: Any) -> ModuleTracer:
+    return _tensor_parallel(store, world, lambda model: model(batch(0)), **options)
+
+
+def _tensor_parallel(store: Path, world: int, step: Callable[[nn.Module], Any], **options: Any) -> ModuleTracer:
     from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
     mesh = init_device_mesh("cpu", (world,), mesh_dim_names=("tp",))
     model: Any = built(Net)
     for block in model.blocks:
         parallelize_module(block, mesh, {"fc1": ColwiseParallel(), "fc2": RowwiseParallel()})
-    with torch.no_grad():
-        return traced(model, store, lambda: model(batch(0)), **options)
+    tracer = ModuleTracer(model, store, "model", **options)
+    with contextlib.suppress(RuntimeError), torch.no_grad(), tracer:
+        step(model)
+    return tracer
 
 
 def fsdp2_by_tp(store: Path, rank: int, world: int, **options: Any) -> ModuleTracer:
@@ -121,19 +128,84 @@ def fsdp2_by_tp(store: Path, rank: int, world: int, **options: Any) -> ModuleTra
         return traced(model, store, lambda: model(batch(replica)), **options)
 
 
+def pipeline(store: Path, rank: int, world: int, **options: Any) -> ModuleTracer:
+    """Two stages with two micro-batches; each rank holds one block under the same class of its own."""
+    from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
+
+    whole: Any = built(Net)
+    model = Stage(whole.blocks[rank], whole.norm if rank == world - 1 else None, rank)
+    stage = PipelineStage(model, rank, world, torch.device("cpu"))
+    schedule = ScheduleGPipe(stage, n_microbatches=2)
+
+    def step() -> None:
+        schedule.step(*([batch(0)] if rank == 0 else []))
+
+    with torch.no_grad():
+        return traced(model, store, step, **options)
+
+
+def killed(store: Path, rank: int, world: int, **options: Any) -> ModuleTracer:
+    """Tensor parallel; rank 1 dies inside the traced block, after its part of the computation."""
+
+    def step(model: nn.Module) -> None:
+        model(batch(0))
+        if rank == 1:
+            os._exit(9)
+
+    return _tensor_parallel(store, world, step, **options)
+
+
+def raising(store: Path, rank: int, world: int, **options: Any) -> ModuleTracer:
+    """Tensor parallel; the block of rank 1 raises after its part of the computation."""
+
+    def step(model: nn.Module) -> None:
+        model(batch(0))
+        if rank == 1:
+            raise RuntimeError("only here")
+
+    return _tensor_parallel(store, world, step, **options)
+
+
+def untraced(store: Path, rank: int, world: int, **options: Any) -> ModuleTracer:
+    """Tensor parallel; rank 1 runs without a tracer."""
+    if rank == 1:
+        return _tensor_parallel(store, world, lambda model: model(batch(0)), max_steps=0, **options)
+    return _tensor_parallel(store, world, lambda model: model(batch(0)), rank_timeout=1.0, **options)
+
+
+def broken_tracer(store: Path, rank: int, world: int, **options: Any) -> ModuleTracer:
+    """Tensor parallel; on rank 1 the tracer cannot store a single tensor."""
+    if rank == 1:
+        from modulelens.tensor_store import TensorStore
+
+        def refuse(self: TensorStore, tensor: torch.Tensor) -> Any:
+            raise OSError("no space left on device")
+
+        TensorStore.put = refuse  # type: ignore[method-assign]
+    return _tensor_parallel(store, world, lambda model: model(batch(0)), **options)
+
+
 def recommender(store: Path, rank: int, world: int, kind: str = "table_wise", **options: Any) -> ModuleTracer:
-    """A DLRM with three tables, sharded by torchrec as `kind` says."""
-    from sharded_recommender import distributed_dlrm, sparse_batch
+    """A DLRM with three tables, sharded by torchrec as `kind` says; the tables as torchrec gathers them go beside."""
+    from sharded_recommender import distributed_dlrm, gathered_tables, sparse_batch
 
     model = distributed_dlrm(kind, world)
     dense, sparse = sparse_batch(rank)
     with torch.no_grad():
-        return traced(model, store, lambda: model(dense, sparse), **options)
+        tracer = traced(model, store, lambda: model(dense, sparse), **options)
+    tables = gathered_tables(model)
+    if rank == 0:
+        torch.save(tables, store.parent / "tables.pt")
+    return tracer
 
 
 CASES: dict[str, Callable[..., ModuleTracer]] = {
     case.__name__: case
-    for case in (ddp, fsdp2, fsdp2_mixed, fsdp2_training, fsdp1, fsdp1_flat, tensor_parallel, fsdp2_by_tp, recommender)
+    for case in (
+        *(ddp, fsdp2, fsdp2_mixed, fsdp2_training, fsdp1, fsdp1_flat),
+        *(tensor_parallel, fsdp2_by_tp, pipeline, recommender),
+        *(killed, raising, untraced, broken_tracer),
+    )
 }
 
 
@@ -149,9 +221,8 @@ def main(arguments: list[str]) -> None:
     print(f"bundle {tracer.bundle}")
     for problem in tracer.problems:
         print(f"problem {problem}")
-    if "leave" not in options:
+    if case != "killed":
         td.barrier()
-        td.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ DIMENSION = 16
 DENSE = 5
 
 
-def dlrm(rows: int = ROWS) -> nn.Module:
+def dlrm(rows: int) -> nn.Module:
     """The unsharded model, the same on every rank."""
     torch.manual_seed(0)
     tables = [
@@ -68,6 +68,21 @@ def distributed_dlrm(kind: str, world: int, rows: int = ROWS) -> nn.Module:
         sharders=sharders,
     )
     return distributed
+
+
+def gathered_tables(model: nn.Module) -> dict[str, torch.Tensor]:
+    """Every table as torchrec and torch put it together, by collectives: whole on rank 0."""
+    tables: dict[str, torch.Tensor] = {}
+    for name, value in sorted(model.state_dict().items()):
+        if "embedding_bags" not in name:
+            continue
+        if hasattr(value, "local_shards"):
+            whole = torch.empty(value.size()) if td.get_rank() == 0 else None
+            value.gather(0, whole)
+            tables[name] = torch.empty(0) if whole is None else whole
+        else:
+            tables[name] = value.detach().clone()
+    return tables
 
 
 def sparse_batch(seed: int, rows: int = ROWS, size: int = 4) -> tuple[torch.Tensor, KeyedJaggedTensor]:

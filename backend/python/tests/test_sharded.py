@@ -9,6 +9,7 @@ process group; weights also against the unsharded model built from the same seed
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -28,6 +29,7 @@ from modulelens.isolation import captured_conditions, isolated_copy
 
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="torch has no distributed package")
 FOLDER = Path(__file__).parent
+HAS_TORCHREC = importlib.util.find_spec("torchrec") is not None
 NET = ["", "blocks.0", "blocks.0.fc1", "blocks.0.act", "blocks.0.fc2"]
 NET += ["blocks.1", "blocks.1.fc1", "blocks.1.act", "blocks.1.fc2", "norm"]
 
@@ -202,6 +204,70 @@ def test_localBundles_mergeOffline_asFullOnesDo(tmp_path: Path) -> None:
 
     partial = check_bundle(merge(bundles[:1] + bundles[2:], tmp_path / "partial"))
     assert partial.index["complete"] is False and "is missing" in partial.index["incomplete_reason"]
+
+
+@pytest.mark.slow
+def test_pipelineStages_joinUnderOneTop(tmp_path: Path) -> None:
+    bundle = captured(tmp_path, "pipeline", programs="no")
+    assert_whole(bundle, ["stage_0", "stage_1", *(name for name in NET if name)])
+    sent, received = (bundle.versions[stage]["calls"][1] for stage in ("stage_0", "stage_1"))
+    assert sent["output"]["ref"] == received["args"][0]["ref"]
+    for run in bundle.runs:
+        tops = [call["module"] for call in run["calls"] if call["parent"] == 0]
+        assert run["calls"][0]["module"] == "" and tops == ["stage_0", "stage_1"]
+
+
+@pytest.mark.slow
+def test_killedRank_leavesTheOthersUnhurt_andTheBundleIncomplete(tmp_path: Path) -> None:
+    store, ranks = run_ranks(tmp_path, "killed", 2, programs="no")
+    assert [rank.returncode for rank in ranks] == [0, 9]
+    bundle = check_bundle(next(store.iterdir()))
+    assert bundle.index["complete"] is False
+    assert bundle.index["ranks"]["missing"] == [{"rank": 1, "reason": "the process ended before its part was written"}]
+    assert "gap" in bundle.versions["blocks.0.fc1"]["state"]["tensors"]["weight"]
+    assert largest_difference(bundle, "norm") == 0
+    assert [call["module"] for call in bundle.runs[0]["calls"]] == NET
+
+
+@pytest.mark.slow
+def test_raisingRank_isNamed_andItsPartUsed(tmp_path: Path) -> None:
+    store, ranks = run_ranks(tmp_path, "raising", 2, programs="no")
+    assert [rank.returncode for rank in ranks] == [0, 0]
+    bundle = check_bundle(next(store.iterdir()))
+    assert bundle.index["complete"] is False
+    assert bundle.index["incomplete_reason"] == "rank 1: the traced block raised RuntimeError: only here"
+    assert largest_difference(bundle, "") < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["untraced", "broken_tracer"])
+def test_tracerOfOneRank_orItsFailure_hangsNobody(tmp_path: Path, case: str) -> None:
+    store, ranks = run_ranks(tmp_path, case, 2, programs="no")
+    assert [rank.returncode for rank in ranks] == [0, 0]
+    bundle = check_bundle(next(store.iterdir()))
+    assert bundle.index["complete"] is False
+    assert "gap" in bundle.versions["blocks.0.fc1"]["state"]["tensors"]["weight"]
+    assert [path for path in store.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_TORCHREC, reason="torchrec is not installed (requirements/sharded.txt)")
+@pytest.mark.parametrize("kind", ["table_wise", "row_wise", "column_wise", "data_parallel"])
+def test_shardedEmbeddings_areTheUnshardedCollection(tmp_path: Path, kind: str) -> None:
+    bundle = captured(tmp_path, "recommender", kind=kind)
+    name = "sparse_arch.embedding_bag_collection"
+    collection = bundle.versions[name]
+    assert collection["class"] == "torchrec.modules.embedding_modules:EmbeddingBagCollection"
+    for module in bundle.versions:
+        assert largest_difference(bundle, module) <= (1e-7 if kind == "row_wise" else 0), module
+    gathered = torch.load(tmp_path / "tables.pt", weights_only=True)
+    tables = collection["state"]["tensors"]
+    assert sorted(f"{name}.{table}" for table in tables) == sorted(gathered)
+    for table, reference in tables.items():
+        assert torch.equal(decoder_of(bundle).tensor(reference), gathered[f"{name}.{table}"]), table
+    call = collection["calls"][0]
+    assert call["args"][0]["cls"].endswith(":KeyedJaggedTensor") and call["output"]["cls"].endswith(":KeyedTensor")
+    assert all(version["state"]["programs"] for version in bundle.versions.values())
 
 
 def merge(bundles: list[Path], into: Path, *more: str) -> Path:

@@ -25,7 +25,8 @@ _STATE_KEYS = ("state_before", "state_after", "node")
 class GroupMerger:
     """Merges the parts of ranks that hold the same modules. The first of them says what was captured, all give shards.
 
-    Values are aligned by their place in the documents, never by the order in which they came.
+    Values are aligned by their place in the documents, never by the order in which they came. `lacking` counts the
+    tensors that parts of absent ranks would have made whole.
     """
 
     def __init__(self, parts: list[Part], store: TensorStore, nodes: Documents, sources: Documents) -> None:
@@ -36,6 +37,7 @@ class GroupMerger:
         self._merged_nodes: dict[tuple[str | None, ...], str] = {}
         self._assembled: dict[str, JsonObject] = {}
         self._copied: set[str] = set()
+        self.lacking = 0
 
     def records(self) -> dict[str, ModuleRecord]:
         """Returns one record for each captured module, by name, with whole tensors and without a live module."""
@@ -158,7 +160,7 @@ class GroupMerger:
                 and (value["shape"], value["dtype"]) == (shape, dtype)
             ):
                 local += [{**entry, "part": part} for entry in value["local"]]
-        key = repr([(entry["offset"], entry.get("term"), entry.get("ref"), entry["part"].rank) for entry in local])
+        key = repr([(entry["begin"], entry.get("term"), entry.get("ref"), entry["part"].rank) for entry in local])
         key = f"{dtype}{shape}{key}"
         if key not in self._assembled:
             self._assembled[key] = self._assemble(first, local)
@@ -174,6 +176,7 @@ class GroupMerger:
             return {**gap, "gap": "sharded by FSDP and not computed in the traced block"}
         whole = assemble(shape, dtype, local, _load)
         if isinstance(whole, str):
+            self.lacking += all("ref" in entry for entry in local)
             return {**gap, "gap": f"not all ranks' parts are there: {whole}"}
         reference = self._store.put(whole)
         devices = {entry["device"] for entry in local if "device" in entry}

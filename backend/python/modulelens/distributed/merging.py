@@ -87,8 +87,8 @@ def _contents(
     store = TensorStore(target.tensors, earlier=EarlierTensors(folder, target.path / "earlier"))
     nodes, sources, programs = Documents(), Documents(), Documents()
     groups = _groups(parts)
-    merged = [GroupMerger(group, store, nodes, sources).records() for group in groups]
-    records, renamed = named_by_stage(merged)
+    mergers = [GroupMerger(group, store, nodes, sources) for group in groups]
+    records, renamed = named_by_stage([merger.records() for merger in mergers])
     runs = joined_runs([_runs(group[0]) for group in groups], renamed)
     for part in parts:
         for problem in part.index["problems"]:
@@ -100,7 +100,7 @@ def _contents(
         for record in records.values():
             record.no_program = {"reason": options.no_program, "source": None}
     first = parts[0]
-    reason = _incomplete_reason(missing, raised)
+    reason = _incomplete_reason(missing, raised, sum(merger.lacking for merger in mergers))
     ranks = {
         "capture": first.ranks["capture"],
         "world_size": first.ranks["world_size"],
@@ -167,9 +167,11 @@ def _export(
     return exporter.programs
 
 
-def _incomplete_reason(missing: dict[int, str], raised: dict[int, str]) -> str | None:
+def _incomplete_reason(missing: dict[int, str], raised: dict[int, str], lacking: int) -> str | None:
     reasons = [f"rank {rank} is missing: {why}" for rank, why in sorted(missing.items())]
     reasons += [f"rank {rank}: {why}" for rank, why in sorted(raised.items())]
+    if lacking:
+        reasons.append(f"{lacking} sharded tensors are not whole: parts of them are missing")
     return "; ".join(reasons)[:1000] or None
 
 

@@ -82,13 +82,14 @@ class RankCapture:
     def merge(self, timeout: float, options: MergeOptions, problems: Problems) -> Path | None:
         """On the first rank: waits for the others and returns the merged bundle. None on the others.
 
-        What stays unmerged is left where it is. Raises what merging raises.
+        What ranks that are late may still leave stays where it is. Raises what merging raises.
         """
         if self._sharded == "local" or not self.ranks.is_first():
             return None
-        reports, missing = self.ranks.gather(timeout)
+        reports, missing, late = self.ranks.gather(timeout)
+        kept = f"; what ranks have left stays in {self.ranks.path.name}" if late else ""
         for rank, reason in sorted(missing.items()):
-            problems.add("", "ranks", f"rank {rank} is missing: {reason}")
+            problems.add("", "ranks", f"rank {rank} is missing: {reason}{kept}")
         folders = [
             self.ranks.path / f"rank-{rank}" / report["bundle"]
             for rank, report in sorted(reports.items())
@@ -97,7 +98,7 @@ class RankCapture:
         raised = {rank: report["raised"] for rank, report in reports.items() if report.get("raised")}
         options.classes = _classes_of(self._model)
         bundle = merge_ranks(folders, self._store, missing, raised, options)
-        if not missing:
+        if not late:
             shutil.rmtree(self.ranks.path, ignore_errors=True)
         return bundle
 

@@ -83,8 +83,11 @@ class RankFolder:
             time.sleep(_POLL_SECONDS)
         return True
 
-    def gather(self, timeout: float) -> tuple[dict[int, JsonObject], dict[int, str]]:
-        """Waits for the reports of all ranks; returns them, and for the ranks without one the reason."""
+    def gather(self, timeout: float) -> tuple[dict[int, JsonObject], dict[int, str], bool]:
+        """Waits for the reports of all ranks; returns them, for the ranks without one the reason, and whether one of
+        these is still at work.
+        """
+        late_ranks = False
         reports: dict[int, JsonObject] = {}
         missing: dict[int, str] = {}
         begun = time.monotonic()
@@ -105,10 +108,11 @@ class RankFolder:
                             missing[rank] = "the process ended before its part was written"
                     elif waited > timeout:
                         missing[rank] = f"it was not done after {timeout:g} s"
+                        late_ranks = True
                 elif waited > min(_GRACE_SECONDS, timeout):
                     missing[rank] = "it captured nothing into this store"
             if len(reports) + len(missing) == self.world_size:
-                return reports, missing
+                return reports, missing, late_ranks
             time.sleep(_POLL_SECONDS)
 
     def _read_report(self, rank: int) -> JsonObject | None:

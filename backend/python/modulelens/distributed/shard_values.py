@@ -19,7 +19,7 @@ from modulelens.tensor_store import dtype_name
 class Block:
     """One rectangular part of a tensor. Blocks of one place with several `term`s are added up."""
 
-    offset: list[int]
+    begin: list[int]
     data: torch.Tensor
     term: tuple[int, ...] = ()
 
@@ -35,7 +35,7 @@ def shard_value(
     """Returns the value for the blocks that this rank holds; `keep` snapshots data and returns its reference."""
     local = []
     for block in blocks:
-        place: JsonObject = {"offset": list(block.offset)}
+        place: JsonObject = {"begin": list(block.begin)}
         if block.term:
             place["term"] = list(block.term)
         local.append(place | keep(block.data))
@@ -54,7 +54,7 @@ def assemble(
     """
     places: dict[tuple[int, ...], dict[tuple[int, ...], JsonObject]] = {}
     for part in parts:
-        places.setdefault(tuple(part["offset"]), {}).setdefault(tuple(part.get("term", ())), part)
+        places.setdefault(tuple(part["begin"]), {}).setdefault(tuple(part.get("term", ())), part)
     terms = max((len(found) for found in places.values()), default=0)
     whole = torch.empty(shape, dtype=dtype)
     covered = 0
