@@ -12,6 +12,8 @@ from torch.utils import _pytree as pytree
 
 from modulelens.json_types import Json, JsonObject, pointer_token
 
+_CACHE_PARTS = ("keys", "values")
+
 
 class LeafMapError(ValueError):
     """The captured value tree does not have the structure that the program was exported with."""
@@ -45,6 +47,9 @@ def _leaves(spec: pytree.TreeSpec, encoded: Json, pointer: str) -> Iterator[str]
     if spec.is_leaf():
         yield pointer
         return
+    if _is_layered_cache(spec, encoded):
+        yield from _cache_leaves(spec, encoded, pointer)
+        return
     for child, (token, item) in zip(_parts(spec), _children(spec, encoded, pointer), strict=True):
         yield from _leaves(child, item, pointer + token)
 
@@ -69,10 +74,32 @@ def _encoded_children(spec: pytree.TreeSpec, encoded: Json) -> list[tuple[str, J
         return [(f"/v/{index}", item) for index, item in enumerate(encoded["v"])]
     if tag in ("dict", "mapping"):
         return [(f"/v/{index}/1", item) for index, (_, item) in enumerate(encoded["v"])]
+    if tag == "object" and spec.context in (["self_attention_cache", "cross_attention_cache"],):
+        return _picked({key: ("/v" + pointer_token(key), item) for key, item in encoded["v"].items()}, spec.context)
     if tag == "dataclass":
         names = spec.context[0] if spec.context else list(encoded["v"])
         return _picked({key: ("/v" + pointer_token(key), item) for key, item in encoded["v"].items()}, names)
     return None
+
+
+def _is_layered_cache(spec: pytree.TreeSpec, encoded: Json) -> bool:
+    """Whether this is a cache of keys and values that was captured as an object with a list of layers."""
+    layers = encoded.get("v", {}).get("layers") if isinstance(encoded, dict) and encoded.get("$t") == "object" else None
+    return isinstance(layers, list) and spec.num_children == len(_CACHE_PARTS)
+
+
+def _cache_leaves(spec: pytree.TreeSpec, encoded: Json, pointer: str) -> Iterator[str]:
+    """The keys of all layers, then their values, as transformers flattens a cache."""
+    layers = encoded["v"]["layers"]
+    for part, child in zip(_CACHE_PARTS, _parts(spec), strict=True):
+        places = [
+            f"{pointer}/v/layers/{index}/v/{part}"
+            for index, layer in enumerate(layers)
+            if isinstance(layer, dict) and isinstance(layer.get("v"), dict) and layer["v"].get(part) is not None
+        ]
+        if len(places) != child.num_leaves:
+            raise LeafMapError(f"the captured cache at {pointer} does not match the program's")
+        yield from places
 
 
 def _picked(children: dict[str, tuple[str, Json]], names: Any) -> list[tuple[str, Json]] | None:

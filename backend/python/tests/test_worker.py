@@ -15,7 +15,7 @@ import torch
 from safetensors import safe_open
 from torch import nn
 from worker_client import BundleRequests, WorkerFailureError, WorkerProcess
-from worker_modules import Block, Counter, InPlace, Labelled, Refusing, Tied
+from worker_modules import Block, Counter, InPlace, Labelled, Refusing, Repeated, Tied
 
 from modulelens import InitCapture, ModuleTracer
 
@@ -81,7 +81,15 @@ def test_stateThatRunsChange_isRestored(worker: WorkerProcess, captured: Capture
     loaded = worker.call("load", bundle.consented(worker))
     for _ in range(2):
         assert worker.call("validate", bundle.call(loaded["handle"]))["exact"]
-    assert validated(worker, captured(Counter, torch.randn(2), programs=False), "structure")["exact"]
+
+
+def test_attributesThatChangeBetweenCalls_areThoseOfTheCall(worker: WorkerProcess, captured: Captured) -> None:
+    model = lambda: Repeated(Counter(), 3)  # noqa: E731
+    bundle = captured(model, torch.randn(2), select=["inner"], programs=False)
+    loaded = worker.call("load", bundle.consented(worker, "inner"))
+    assert len(bundle.versions["inner"]["calls"]) == 3
+    for index in (2, 0, 1, 2):
+        assert worker.call("validate", bundle.call(loaded["handle"], "inner", index))["exact"]
 
 
 def test_wrongOutput_fails(worker: WorkerProcess, captured: Captured) -> None:

@@ -129,7 +129,7 @@ class BundleRequests:
             "source": {
                 "root": version["state"]["node"],
                 "module": module,
-                "nodes": self.nodes,
+                "nodes": self._nodes_of(version),
                 "values": version["calls"],
                 "sources": self.sources,
                 "captured_device": version["environment"]["device"],
@@ -153,6 +153,18 @@ class BundleRequests:
         sha256 = worker.call("code", {"source": params["source"]})["sha256"]
         return {**params, "consent": [sha256] if sha256 else []}
 
+    def _nodes_of(self, version: Json) -> Json:
+        """The nodes of the version and its calls, with all that they name."""
+        found: Json = {}
+        names = [version["state"]["node"], *(call["node"] for call in version["calls"] if call.get("node"))]
+        while names:
+            digest = names.pop()
+            if digest not in found:
+                found[digest] = self.nodes[digest]
+                names += [child for child in self.nodes[digest]["children"].values() if child is not None]
+                names += _modules_in(self.nodes[digest])
+        return found
+
     def _document(self, entry: Json) -> Json:
         document: Json = json.loads((self.folder / entry["file"]).read_bytes())
         return document
@@ -170,3 +182,13 @@ class BundleRequests:
                     place = {"offset": 8 + size + begin, "length": end - begin}
                     extents.append({"digest": key, "file": str(path), **place})
         return extents
+
+
+def _modules_in(value: Any) -> list[str]:
+    """Digests of nodes of modules that stand in a value."""
+    if isinstance(value, list):
+        return [digest for item in value for digest in _modules_in(item)]
+    if not isinstance(value, dict):
+        return []
+    own = [value["node"]] if value.get("$t") == "module" and value.get("node") else []
+    return own + [digest for item in value.values() for digest in _modules_in(item)]

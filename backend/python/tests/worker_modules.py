@@ -68,6 +68,33 @@ class Counter(nn.Module):
         return x * self.count + len(self.seen)
 
 
+class Repeated(nn.Module):
+    def __init__(self, inner: nn.Module, times: int) -> None:
+        super().__init__()
+        self.inner = inner
+        self.times = times
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for _ in range(self.times):
+            x = self.inner(x)
+        return x
+
+
+class Aliased(nn.Module):
+    """One layer under two names, in a list beside another."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.first = nn.Linear(width, width)
+        self.layers = nn.ModuleList([nn.Linear(width, width), self.first])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.first(x)
+        for layer in self.layers:
+            x = layer(x).relu()
+        return x
+
+
 class Refusing(nn.Module):
     def forward(self, x: torch.Tensor, refuse: bool = False, forever: bool = False) -> torch.Tensor:
         if refuse:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gc
 import itertools
 import sys
@@ -50,6 +51,8 @@ class Engine:
     def __init__(self, python_path: list[str]) -> None:
         self._python_path = python_path
         self._loaded: dict[int, LoadedModule] = {}
+        self._blueprints: dict[int, Blueprint] = {}
+        self._variants: dict[tuple[int, str], LoadedModule] = {}
         self._handles = itertools.count(1)
         self._files = itertools.count(1)
         self._scratch = Path()
@@ -117,9 +120,10 @@ class Engine:
                 f"'{name}' runs code of {needed.sentence()} (sha256 {needed.sha256[:12]})",
                 "If you trust where it comes from, repeat the command with --trust.",
             )
-        loaded, reasons, differences = self._rebuild(name, params, source, state, data, device, needed, job)
+        loaded, blueprint, reasons, differences = self._rebuild(name, params, source, state, data, device, needed, job)
         handle = next(self._handles)
         self._loaded[handle] = loaded
+        self._blueprints[handle] = blueprint
         return {
             "handle": handle,
             "load_ns": time.perf_counter_ns() - begin,
@@ -144,7 +148,7 @@ class Engine:
     def _rebuild(
         self, name: str, params: Any, source: JsonObject, state: JsonObject, data: TensorData, device: str,
         needed: NeededCode, job: Job,
-    ) -> tuple[LoadedModule, list[str], list[JsonObject]]:  # fmt: skip
+    ) -> tuple[LoadedModule, Blueprint, list[str], list[JsonObject]]:  # fmt: skip
         nodes = required(source, "nodes", dict, "source")
         root = required(source, "root", str, "source")
         resolver = CodeResolver(needed.packages)
@@ -197,7 +201,7 @@ class Engine:
             module_name=blueprint.name,
             warnings=warnings,
         )
-        return loaded, built.reasons, differences
+        return loaded, blueprint, built.reasons, differences
 
     def _install(self, edited: EditedSource, nodes: JsonObject, root: str, resolver: CodeResolver) -> set[str]:
         below = nodes_below(nodes, root)
@@ -207,7 +211,9 @@ class Engine:
 
     def unload(self, params: Any, job: Job) -> None:
         self._find(required(params, "handle", int, "unload"))
-        del self._loaded[params["handle"]]
+        handle = params["handle"]
+        del self._loaded[handle], self._blueprints[handle]
+        self._variants = {key: variant for key, variant in self._variants.items() if key[0] != handle}
         gc.collect()
 
     def run(self, params: Any, job: Job) -> JsonObject:
@@ -302,12 +308,15 @@ class Engine:
 
     @contextlib.contextmanager
     def _opened(self, params: Any, where: str, job: Job) -> Iterator[BoundCall]:
-        loaded = self._find(required(params, "handle", int, where))
-        call = required(params, "call", dict, where)
+        handle = required(params, "handle", int, where)
+        loaded = self._find(handle)
+        call = _complete(required(params, "call", dict, where))
         for key, kind in (("args", list), ("kwargs", dict)):
             required(call, key, kind, "the call")
         data = TensorData(required(params, "tensors", list, where), loaded.data)
-        bound = BoundCall(loaded, _complete(call), data)
+        if isinstance(call.get("node"), str) and loaded.how == "structure":
+            loaded, call = self._variant(handle, loaded, call, data)
+        bound = BoundCall(loaded, call, data)
         try:
             yield bound
         except (WorkerError, OSError):
@@ -321,6 +330,29 @@ class Engine:
             raise WorkerError("unsupported", _sentence(error, loaded), _ADVICE) from error
         finally:
             bound.release()
+
+    def _variant(
+        self, handle: int, loaded: LoadedModule, call: JsonObject, data: TensorData
+    ) -> tuple[LoadedModule, JsonObject]:
+        """The module as it was when a call began, where more than its tensors had changed by then."""
+        key = (handle, call["node"])
+        if key not in self._variants:
+            blueprint = self._blueprints[handle]
+            state = {**loaded.state, **(call.get("state_before") or {})}
+            changed = dataclasses.replace(
+                blueprint,
+                root=call["node"],
+                state=state,
+                decoder=lambda find: SourceDecoder(
+                    data.bytes_of, blueprint.resolver, loaded.devices, find or no_module
+                ),
+            )
+            built = rebuild(changed, ("structure",))
+            node = changed.node(changed.root)
+            self._variants[key] = dataclasses.replace(
+                loaded, module=built.module, tensors=built.tensors, state=state, node=node, data=data
+            )
+        return self._variants[key], {**call, "state_before": {}}
 
 
 _ADVICE = "The module's own code raised this; look at its source and at the captured inputs."

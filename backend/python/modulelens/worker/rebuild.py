@@ -152,10 +152,10 @@ class _Structure:
             try:
                 module.__dict__[name] = decoder.decode(value)
             except DecodeError as error:
+                text = f"the attribute '{path + '.' if path else ''}{name}' was not kept: {error}"
                 if not self._with_gaps:
-                    where = f"the attribute '{path + '.' if path else ''}{name}'"
-                    raise DecodeError(f"{where} was not kept: {error}") from error
-                self.warnings.append(f"the attribute '{name}' of '{path}' was not kept: {error}")
+                    raise DecodeError(text) from error
+                self.warnings.append(text)
         module.training = bool(node["training"])
         own = next((kind for kind in type(module).__mro__ if _SETS_STATE in kind.__dict__), nn.Module)
         if own is not nn.Module:
