@@ -17,6 +17,7 @@ from pathlib import Path
 
 from torch import nn
 
+from modulelens.class_sources import class_source
 from modulelens.json_types import JsonObject
 from modulelens.worker.errors import WorkerError
 from modulelens.worker.params import optional, required
@@ -76,19 +77,31 @@ def source_differences(classes: dict[str, str], sources: JsonObject, resolver: C
     """
     differences: list[JsonObject] = []
     for name, digest in sorted(classes.items()):
-        try:
-            text = inspect.getsource(resolver.module_class(name))
-        except (OSError, TypeError, WorkerError):
-            continue
-        if hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() == digest:
-            continue
         captured = sources.get(digest)
+        try:
+            kind = resolver.module_class(name)
+        except WorkerError:
+            continue
+        if isinstance(captured, str) and _stands_in_file(captured, kind):
+            continue
+        text = class_source(kind)
+        if text is None or hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() == digest:
+            continue
         lines: list[str] = []
         if isinstance(captured, str):
             before, after = captured.splitlines(), text.splitlines()
             lines = list(difflib.unified_diff(before, after, "captured", "now", lineterm=""))
         differences.append({"class": name, "difference": "\n".join(lines)})
     return differences
+
+
+def _stands_in_file(text: str, kind: type) -> bool:
+    """Whether the class's file holds this very text. Quick, where finding the class means parsing its file."""
+    try:
+        file = inspect.getsourcefile(kind)
+    except TypeError:
+        return False
+    return bool(text) and file is not None and text in "".join(linecache.getlines(file))
 
 
 _PREFIX = "_modulelens_edited_"

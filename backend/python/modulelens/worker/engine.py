@@ -41,6 +41,7 @@ from modulelens.worker.validation import validate
 
 _PROTOCOL = 1
 _MOST_THREADS = 4096
+_LARGE = 256 << 20
 _TORCH_FOLDER = str(Path(torch.__file__).parent)
 _OWN_FOLDER = str(Path(__file__).parent.parent)
 
@@ -212,9 +213,13 @@ class Engine:
     def unload(self, params: Any, job: Job) -> None:
         self._find(required(params, "handle", int, "unload"))
         handle = params["handle"]
-        del self._loaded[handle], self._blueprints[handle]
+        loaded = self._loaded.pop(handle)
+        del self._blueprints[handle]
         self._variants = {key: variant for key, variant in self._variants.items() if key[0] != handle}
-        gc.collect()
+        size = sum(tensor.numel() * tensor.element_size() for tensor in loaded.tensors.values())
+        del loaded
+        if size > _LARGE:
+            gc.collect()
 
     def run(self, params: Any, job: Job) -> JsonObject:
         with self._bound(params, "run", job) as bound:
