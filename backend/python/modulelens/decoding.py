@@ -41,6 +41,11 @@ class ValueDecoder:
         self._extents: dict[int, int] = {}
         self._users: dict[int, set[int]] = {}
 
+    @property
+    def objects(self) -> dict[int, torch.Tensor]:
+        """The tensors decoded so far, by object number."""
+        return self._objects
+
     def prepare(self, *encoded: Json) -> None:
         """Notes which storages several tensors share, so that the tensors decoded next share them too."""
         for tree in encoded:

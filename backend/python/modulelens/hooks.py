@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import threading
 import types
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -63,19 +64,19 @@ class WatchedMethods:
     """Sees calls that no hook sees: `module.forward(x)`, and the methods that are asked for.
 
     Functions are wrapped on the classes, since copies of an instance would take a wrapper of its own along. Other
-    instances of these classes pass straight through, and so does everything after `remove`.
+    instances of these classes pass straight through. All tracers share one wrapper, which goes with the last of them.
     """
 
     def __init__(self, recorder: Recorder, modules: Iterable[NamedModule], methods: Iterable[str]) -> None:
-        self._recorder = recorder
-        self._by_id = {id(named.module): named for named in modules}
+        self.recorder = recorder
+        self.by_id = {id(named.module): named for named in modules}
         self._methods = list(dict.fromkeys(methods))
-        self._wrapped: list[tuple[type, str, Any, Any]] = []
+        self._wrapped: list[_WrappedFunction] = []
 
     def install(self) -> None:
         """Wraps the functions of every class once."""
         done: set[tuple[type, str]] = set()
-        for named in self._by_id.values():
+        for named in self.by_id.values():
             if isinstance(named.module, torch.jit.ScriptModule):
                 continue
             for name in ("forward", *self._methods):
@@ -83,40 +84,82 @@ class WatchedMethods:
                 if owner is None or owner in (nn.Module, object) or (owner, name) in done:
                     continue
                 done.add((owner, name))
-                self._wrap(owner, name)
+                with _WRAPPING:
+                    wrapped = _WrappedFunction.of(owner, name)
+                    if wrapped is not None:
+                        wrapped.watchers = (*wrapped.watchers, self)
+                        self._wrapped.append(wrapped)
 
     def remove(self) -> None:
-        """Puts the functions back. One that somebody else has wrapped since stays, and does nothing."""
-        self._by_id = {}
-        for owner, name, function, wrapper in reversed(self._wrapped):
-            if owner.__dict__.get(name) is wrapper:
-                with contextlib.suppress(Exception):
-                    setattr(owner, name, function)
+        """Puts the functions back that no other tracer watches."""
+        self.by_id = {}
+        with _WRAPPING:
+            for wrapped in self._wrapped:
+                wrapped.watchers = tuple(watcher for watcher in wrapped.watchers if watcher is not self)
+                wrapped.release()
         self._wrapped.clear()
 
-    def _wrap(self, owner: type, name: str) -> None:
+
+_WRAPPING = threading.Lock()
+
+
+class _WrappedFunction:
+    """One function of a class with a wrapper around it. Changed under the lock, called from any thread."""
+
+    _all: ClassVar[dict[tuple[type, str], _WrappedFunction]] = {}
+
+    def __init__(self, owner: type, name: str, function: types.FunctionType) -> None:
+        self.watchers: tuple[WatchedMethods, ...] = ()
+        self._owner = owner
+        self._name = name
+        self._function = function
+        self._wrapper = self._make_wrapper()
+        setattr(owner, name, self._wrapper)
+
+    @classmethod
+    def of(cls, owner: type, name: str) -> _WrappedFunction | None:
+        """Returns the wrapped function, wrapping it when it is not; None for what is no plain function."""
+        known = cls._all.get((owner, name))
+        if known is not None:
+            return known
         function = owner.__dict__[name]
         if not isinstance(function, types.FunctionType):
-            return
-        watched = self._watcher(function, name)
-        setattr(owner, name, watched)
-        self._wrapped.append((owner, name, function, watched))
+            return None
+        wrapped = cls._all[owner, name] = cls(owner, name, function)
+        return wrapped
 
-    def _watcher(self, function: types.FunctionType, name: str) -> Callable[..., Any]:
-        recorder = self._recorder
+    def release(self) -> None:
+        """Puts the function back when nobody watches. One that others have wrapped since stays, and does nothing."""
+        if not self.watchers and self._owner.__dict__.get(self._name) is self._wrapper:
+            with contextlib.suppress(Exception):
+                setattr(self._owner, self._name, self._function)
+                del self._all[self._owner, self._name]
+
+    def _make_wrapper(self) -> Callable[..., Any]:
+        function, name = self._function, self._name
 
         @functools.wraps(function)
         def watched(module: Any, /, *args: Any, **kwargs: Any) -> Any:
-            named = self._by_id.get(id(module))
-            if named is None or is_traced_by_torch() or recorder.is_open(named, name):
-                return function(module, *args, **kwargs)
-            recorder.begin(named, args, kwargs, name, is_direct=name == "forward")
+            watching = self._watching(module)
+            for watcher, named in watching:
+                watcher.recorder.begin(named, args, kwargs, name, is_direct=name == "forward")
             try:
                 output = function(module, *args, **kwargs)
             except BaseException:
-                recorder.end(named, None)
+                for watcher, named in reversed(watching):
+                    watcher.recorder.end(named, None)
                 raise
-            recorder.end(named, output)
+            for watcher, named in reversed(watching):
+                watcher.recorder.end(named, output)
             return output
 
         return watched
+
+    def _watching(self, module: Any) -> list[tuple[WatchedMethods, NamedModule]]:
+        """The tracers that see this call and have not seen it begin."""
+        found = []
+        for watcher in self.watchers:
+            named = watcher.by_id.get(id(module))
+            if named is not None and not is_traced_by_torch() and not watcher.recorder.is_open(named, self._name):
+                found.append((watcher, named))
+        return found

@@ -145,7 +145,7 @@ class NodeDescriber:
 
     @staticmethod
     def _outline(module: nn.Module, attributes: JsonObject) -> Json:
-        return [qualified_name(type(module)), module.training, list(module._modules), attributes]
+        return [qualified_name(type(module)), module.training, list(module._modules.keys()), attributes]
 
     def _node(self, module: nn.Module, children: dict[str, str | None]) -> JsonObject:
         kind = class_of(module)

@@ -189,7 +189,7 @@ class ProgramExporter:
         try:
             tensors = self._tensors(record, captured)
             program._state_dict = {name: tensors.get(name, old) for name, old in program.state_dict.items()}
-            program._constants = {name: tensors.get(name, copy.deepcopy(old)) for name, old in constants.items()}
+            program._constants = {name: tensors.get(name, _private(old)) for name, old in constants.items()}
             with _quiet():
                 runnable = program.module()
                 args, kwargs, decoder = self._inputs(call)
@@ -212,6 +212,11 @@ class ProgramExporter:
             program._constants = constants
             if entry.content:
                 _weightless(program)
+
+
+def _private(constant: Any) -> Any:
+    """A copy that the check may write to. Results of autograd (old weight norm has one) cannot be deep-copied."""
+    return constant.detach().clone() if isinstance(constant, torch.Tensor) else copy.deepcopy(constant)
 
 
 def _weightless(program: ExportedProgram) -> None:

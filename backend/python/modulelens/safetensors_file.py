@@ -18,6 +18,7 @@ from modulelens.json_types import JsonObject
 from modulelens.raw_memory import memory_of
 
 ALIGNMENT = 64
+_CHUNK_BYTES = 4 << 20
 
 # Every dtype that safetensors knows by name; any other is stored as U8.
 SAFETENSORS_DTYPES: dict[torch.dtype, str] = {
@@ -52,10 +53,8 @@ class StoredTensor:
         return self.data.numel() * self.data.element_size()
 
 
-def write_safetensors(
-    path: Path, tensors: dict[str, StoredTensor], metadata: dict[str, str] | None = None
-) -> tuple[str, int]:
-    """Writes a file and returns its sha256 and size. Raises OSError when the disk refuses."""
+def write_safetensors(path: Path, tensors: dict[str, StoredTensor], metadata: dict[str, str] | None = None) -> int:
+    """Writes a file and returns its size. Raises OSError when the disk refuses."""
     header: JsonObject = {} if metadata is None else {"__metadata__": metadata}
     gaps: list[int] = []
     offset = 0
@@ -72,13 +71,23 @@ def write_safetensors(
     text = json.dumps(header, separators=(",", ":")).encode("ascii")
     text += b" " * (-(8 + len(text)) % ALIGNMENT)
     with path.open("xb") as file:
-        writer = _HashingWriter(file)
+        writer = _CountingWriter(file)
         writer.write(len(text).to_bytes(8, "little"))
         writer.write(text)
         for tensor in tensors.values():
             writer.write(b"\0" * ((-writer.size) % ALIGNMENT))
             writer.write(memory_of(tensor.data))
-    return writer.digest.hexdigest(), writer.size
+    return writer.size
+
+
+def file_digest(path: Path) -> str:
+    """Returns the sha256 of a file's bytes. Raises OSError."""
+    digest = hashlib.sha256()
+    buffer = memoryview(bytearray(_CHUNK_BYTES))
+    with path.open("rb", buffering=0) as file:
+        while size := file.readinto(buffer):
+            digest.update(buffer[:size])
+    return digest.hexdigest()
 
 
 def read_tensor_bytes(path: Path, key: str) -> torch.Tensor:
@@ -99,15 +108,13 @@ def tensor_sizes(path: Path) -> dict[str, int]:
     return {key: entry["data_offsets"][1] - entry["data_offsets"][0] for key, entry in header.items()}
 
 
-class _HashingWriter:
-    """Writes to a file and hashes what it writes."""
+class _CountingWriter:
+    """Writes to a file and counts what it writes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self.digest = hashlib.sha256()
         self.size = 0
 
     def write(self, data: bytes | memoryview) -> None:
         self._file.write(data)
-        self.digest.update(data)
         self.size += len(data)

@@ -22,12 +22,14 @@ from modulelens.raw_memory import fingerprint, tensor_digest
 from modulelens.safetensors_file import (
     SAFETENSORS_DTYPES,
     StoredTensor,
+    file_digest,
     read_tensor_bytes,
     write_safetensors,
 )
 
 _SHARD_BYTES = 128 << 20
 _MAX_WAITING = 2
+_HASHING_THREADS = 2
 _OPAQUE_DTYPE = re.compile("u?int[1-7]")
 
 
@@ -222,8 +224,11 @@ class TensorStore:
             self.files = [TensorFile(f"tensors/{_name(file)}", file.sha256, file.size, file.keys) for file in linked]
             self._earlier.close()
         self.flush()
-        for shard in self._shards:
-            sha256, size = shard.result()
+        sizes = [shard.result() for shard in self._shards]
+        # Only now, so that the step does not pay for it.
+        with ThreadPoolExecutor(_HASHING_THREADS, thread_name_prefix="modulelens-digest") as hashing:
+            digests = list(hashing.map(file_digest, [shard.path for shard in self._shards]))
+        for shard, sha256, size in zip(self._shards, digests, sizes, strict=True):
             self.files.append(TensorFile(f"tensors/{shard.path.name}", sha256, size, shard.keys))
         self._shards = []
         self._stop_writer()
@@ -324,22 +329,22 @@ class TensorStore:
 class _Shard:
     """One tensor file on its way to the disk; its tensors are let go of once they are there."""
 
-    def __init__(self, path: Path, tensors: dict[str, StoredTensor], future: Future[tuple[str, int]]) -> None:
+    def __init__(self, path: Path, tensors: dict[str, StoredTensor], future: Future[int]) -> None:
         self.path = path
         self.keys = list(tensors)
         self.tensors = tensors
         self.future = future
         future.add_done_callback(self._release)
 
-    def result(self) -> tuple[str, int]:
-        """Waits for the file; its sha256 and size. Raises OSError when the disk refused."""
+    def result(self) -> int:
+        """Waits for the file and returns its size. Raises OSError when the disk refused."""
         return self.future.result()
 
     def is_written(self) -> bool:
         """Whether the file is there. Raises OSError when the disk refused."""
         return self.future.done() and bool(self.future.result())
 
-    def _release(self, future: Future[tuple[str, int]]) -> None:
+    def _release(self, future: Future[int]) -> None:
         if not future.cancelled() and future.exception() is None:
             self.tensors = {}
 

@@ -103,7 +103,7 @@ class ModuleTracer:
             raise ValueError(f"sharded must be one of {', '.join(map(repr, SHARDED_CHOICES))}")
         named = _checked_attributes({**(attributes or {}), **({} if run_id is None else {"run_id": run_id})})
         self._model = model
-        self._modules = name_modules(model)
+        name_modules(model)
         self._options = SampleOptions(
             store=_store_folder(store, registry),
             model_name=_checked_name(model_name),
@@ -195,7 +195,8 @@ class ModuleTracer:
         problems = Problems(self._problems)
         self._failed = True
         try:
-            self._sample = Sample(self._model, self._modules, self._options, problems, number)
+            # Named anew, since a model may get other modules between steps.
+            self._sample = Sample(self._model, name_modules(self._model), self._options, problems, number)
             self._sample.attach()
         except Exception as error:
             self._problems.add("", "start", error)

@@ -123,6 +123,43 @@ def test_otherInstancesOfTheClasses_areLeftAlone(capture: Capture) -> None:
     assert [call["module"] for run in capture(model, step=step).runs for call in run["calls"]] == ["", "0"]
 
 
+def test_overlappingTracers_leaveTheClassesAsTheyWere(tmp_path: Path) -> None:
+    model, x, forward = nn.Sequential(nn.Linear(4, 4)), torch.randn(2, 4), nn.Linear.forward
+    first, second = (ModuleTracer(model, tmp_path, "m", programs=False) for _ in range(2))
+    first.__enter__()
+    second.__enter__()
+    model[0].forward(x)
+    first.__exit__(None, None, None)  # not the one that came last
+    model[0].forward(x)
+    second.__exit__(None, None, None)
+    assert nn.Linear.forward is forward
+    assert [len(check_bundle(tracer.bundle).runs) for tracer in (first, second) if tracer.bundle] == [1, 2]
+    torch.jit.script(model)
+
+
+def test_torchscriptInside_isAProblemAndLeavesTheRest(tmp_path: Path) -> None:
+    model = nn.Sequential(torch.jit.script(nn.Linear(4, 4)), nn.ReLU())
+    with (
+        pytest.warns(RuntimeWarning, match="ScriptModules"),
+        ModuleTracer(model, tmp_path, "m", programs=False) as tracer,
+    ):
+        model(torch.randn(2, 4))
+    assert tracer.bundle is not None and len(tracer.problems) == 1
+    bundle = check_bundle(tracer.bundle)
+    assert list(bundle.versions) == ["", "1"]
+    assert "0.weight" in bundle.versions[""]["state"]["tensors"]
+
+
+def test_modulesAddedBetweenSteps_areSeen(tmp_path: Path) -> None:
+    model = nn.Sequential(nn.Linear(4, 4))
+    with ModuleTracer(model, tmp_path, "m", programs=False) as tracer:
+        model(torch.randn(2, 4))
+        model.append(nn.ReLU())
+        tracer.step()
+        model(torch.randn(2, 4))
+    assert list(check_bundle(tracer.bundles[1]).versions) == ["", "0", "1"]
+
+
 def test_copiesAndPicklesMadeInTheBlock_areFreeOfTheTracer(tmp_path: Path) -> None:
     model, x = nn.Sequential(nn.Linear(4, 4), nn.ReLU()), torch.randn(2, 4)
     saved = io.BytesIO()
@@ -210,6 +247,7 @@ def test_oldWeightNorm_isReplayed(capture: Capture) -> None:
     bundle = capture(linear, torch.randn(2, 4), programs=True)
     assert {"weight_g", "weight_v", "bias"} <= set(bundle.versions[""]["state"]["tensors"])
     assert node_of(bundle)["attributes"]["weight"]["shape"] == [4, 4]
+    assert bundle.index["problems"] == [] and replay(bundle)
 
 
 def checkpointed(model: nn.Sequential, x: torch.Tensor, reentrant: bool) -> torch.Tensor:

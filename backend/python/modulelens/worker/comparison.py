@@ -126,16 +126,23 @@ class Comparison:
         call = self._bound.call
         encoded = Encoded([list(outcome.args), outcome.kwargs])
         places = {"args": encoded.json[0], "kwargs": encoded.json[1]}
+        before = {pointer: reference.get("obj") for pointer, reference in input_references(call)}
+
+        def given(pointer: str) -> torch.Tensor | None:
+            number = before.get(pointer)
+            held = None if number is None else self._bound.given.get(number)
+            return held if held is not None else encoded.tensor(_at(places, pointer))
+
         declared = call.get("mutated") or {}
         for pointer, reference in declared.items():
-            self._compare_tensor(reference, encoded.tensor(_at(places, pointer)), pointer)
+            self._compare_tensor(reference, given(pointer), pointer)
         mutated_objects = {ref.get("obj") for pointer, ref in input_references(call) if pointer in declared}
         mutated_storages = {ref.get("storage") for pointer, ref in input_references(call) if pointer in declared}
         for pointer, reference in input_references(call):
             known = pointer in declared or reference.get("obj") in mutated_objects
             if known or reference.get("storage", -1) in mutated_storages or "ref" not in reference:
                 continue
-            now = encoded.tensor(_at(places, pointer))
+            now = given(pointer)
             if now is not None and not _same_as_captured(self._decoder, reference, now):
                 reason = "the module wrote to this input and the captured call did not"
                 self.leaves.append(new_leaf(pointer, "fail", reason, "write"))

@@ -146,6 +146,8 @@ class BoundCall:
             raise WorkerError("invalid_argument", f"the module has no method '{call.get('method')}'")
         self._reusable = not call.get("mutated") and _is_plain([call["args"], call["kwargs"]])
         self._inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+        self.given: dict[int, torch.Tensor] = {}
+        """The tensors among the inputs by object number, wherever the run has put others in their places."""
         self._watched = _marks(loaded.tensors)
         self.dirty: set[str] = set(loaded.tensors)
         self._first = True
@@ -155,6 +157,7 @@ class BoundCall:
         decoder = self.loaded.decoder(self.data)
         try:
             decoder.prepare(self.call["args"], self.call["kwargs"])
+            self.given = decoder.objects
             return tuple(decoder.decode(self.call["args"])), decoder.decode(self.call["kwargs"])
         except DecodeError as error:
             raise WorkerError("unsupported", f"an input of the call was not kept: {error}") from error
