@@ -14,7 +14,7 @@ class CostObserver : public StepObserver {
 public:
     explicit CostObserver(StepCosts& costs)
         : m_costs(costs),
-          m_counter([this](std::string_view, const graph::OperatorCost& cost) { m_last = cost; },
+          m_counter([this](std::string_view, const graph::OperatorCost& cost) { take(cost); },
                     [&costs](std::string_view name, const graph::OperatorCost& cost) { costs.innermost.add(name, cost); }) {}
 
     void onBegin(const Step&) override { m_last.reset(); }
@@ -22,7 +22,7 @@ public:
     void onEnd(const Step& step) override {
         // A sub-graph's own steps begin and end inside their higher-order operator.
         graph::OperatorCost cost{graph::Coverage::ZeroByDefinition, 0, 0, 0, 0, 0};
-        if (step.kind == StepKind::Operator) {
+        if (step.kind == StepKind::Operator || step.kind == StepKind::CloneWithStrides) {
             cost = m_last ? *m_last : graph::operatorCost({step.name, {}, {}});
         }
         m_last.reset();
@@ -37,6 +37,13 @@ public:
     }
 
 private:
+    // An operator is one call; a copy with strides is views as well, which move nothing.
+    void take(const graph::OperatorCost& cost) {
+        if (!m_last || cost.bytesMoved.value_or(0) >= m_last->bytesMoved.value_or(0)) {
+            m_last = cost;
+        }
+    }
+
     StepCosts& m_costs;
     std::optional<graph::OperatorCost> m_last;
     OperatorCounter m_counter;

@@ -123,9 +123,7 @@ void Executor::runSteps(const PlanGraph& graph, Frame& frame) {
     Position position{tape.loads.data(), tape.stores.data(), tape.dead.data()};
     const Step* step = graph.steps.data();
     for (const TapeStep& packed : tape.steps) {
-        if (m_stop->load(std::memory_order_relaxed)) {
-            throw Failure({base::ErrorCode::Cancelled, "the run was cancelled", ""});
-        }
+        failIfStopped();
         if (packed.operation) {
             runOperator<IsObserved>(tape, packed, *step, position, frame);
         } else {
@@ -200,7 +198,13 @@ void Executor::runOther(const Step& step, Frame& frame) {
     if (m_observer != nullptr) {
         m_observer->onBegin(step);
     }
-    runHigherOrder(step, frame, *this);
+    try {
+        runHigherOrder(step, frame, *this);
+    } catch (const Failure&) {
+        throw;
+    } catch (...) {
+        rethrowWithStep(step, 0);
+    }
 }
 
 void Executor::storeListResults(const Step& step, Frame& frame) {
@@ -228,6 +232,8 @@ void Executor::storeListResults(const Step& step, Frame& frame) {
 }
 
 std::vector<c10::IValue> Executor::runSubGraph(const PlanGraph& graph, const std::vector<c10::IValue>& inputs) {
+    // A loop whose graphs have no steps would never look otherwise.
+    failIfStopped();
     if (inputs.size() < graph.inputs.size()) {
         throw Failure({base::ErrorCode::Corrupt, "a sub-graph wants more operands than its operator gives", ""});
     }
@@ -243,6 +249,12 @@ std::vector<c10::IValue> Executor::runSubGraph(const PlanGraph& graph, const std
         appendFlat(output, frame, outputs);
     }
     return outputs;
+}
+
+void Executor::failIfStopped() const {
+    if (m_stop->load(std::memory_order_relaxed)) {
+        throw Failure({base::ErrorCode::Cancelled, "the run was cancelled", ""});
+    }
 }
 
 void Executor::rethrowWithStep(const Step& step, std::size_t argumentCount) const {

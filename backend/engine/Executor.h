@@ -26,7 +26,7 @@ public:
 class Executor : private SubGraphRunner {
 public:
     /// Runs `plan` on one value per graph input and returns one per graph output. Values are freed after their last use.
-    /// Throws Failure: Cancelled when `stop` becomes true between two operators; else the error of the operator that
+    /// Throws Failure: Cancelled when `stop` becomes true between two operators or two iterations; else the error of the operator that
     /// failed, with its node, its tensors' shapes and its source line.
     std::vector<c10::IValue> run(const Plan& plan, const std::vector<c10::IValue>& inputs, const std::atomic<bool>& stop,
                                  StepObserver* observer);
@@ -49,6 +49,7 @@ private:
     void runOther(const Step& step, Frame& frame);
     void storeListResults(const Step& step, Frame& frame);
     std::vector<c10::IValue> runSubGraph(const PlanGraph& graph, const std::vector<c10::IValue>& inputs) override;
+    void failIfStopped() const;
     [[noreturn]] void rethrowWithStep(const Step& step, std::size_t argumentCount) const;
 
     torch::jit::Stack m_stack;

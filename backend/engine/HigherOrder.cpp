@@ -4,6 +4,7 @@
 
 #include "backend/engine/Executor.h"
 #include "backend/engine/FunctionTransforms.h"
+#include "backend/engine/Loops.h"
 
 #include <ATen/Functions.h>
 #include <ATen/autocast_mode.h>
@@ -14,13 +15,6 @@
 namespace modulelens::engine {
 
 namespace {
-
-bool isTrue(const c10::IValue& value) {
-    if (value.isTensor()) {
-        return value.toTensor().item().toBool();
-    }
-    return value.isBool() ? value.toBool() : value.toInt() != 0;
-}
 
 // Autocast of one device type, put back at the end.
 class AutocastScope {
@@ -60,64 +54,26 @@ void runAutocast(const Step& step, std::vector<c10::IValue>& frame, SubGraphRunn
     storeFlat(step, runner.runSubGraph(*step.arguments[4].graph, flatOperands(step, 5, frame)), frame);
 }
 
-void runWhile(const Step& step, std::vector<c10::IValue>& frame, SubGraphRunner& runner) {
-    // Operands: condition graph, body graph, carried values, further values.
-    std::vector<c10::IValue> carried;
-    appendFlat(step.arguments[2], frame, carried);
-    const std::vector<c10::IValue> further = flatOperands(step, 3, frame);
-    const auto operands = [&] {
-        std::vector<c10::IValue> all = carried;
-        all.insert(all.end(), further.begin(), further.end());
-        return all;
-    };
-    while (true) {
-        const std::vector<c10::IValue> condition = runner.runSubGraph(*step.arguments[0].graph, operands());
-        if (condition.empty() || !isTrue(condition[0])) {
-            break;
-        }
-        carried = runner.runSubGraph(*step.arguments[1].graph, operands());
+// A copy with the strides of the original, gaps included: views of it stand where views of the original stood.
+at::Tensor cloneWithStrides(const at::Tensor& tensor) {
+    // PyTorch hides these views from autograd's bookkeeping as well.
+    const c10::impl::ExcludeDispatchKeyGuard hidden(c10::DispatchKey::ADInplaceOrView);
+    std::int64_t length = tensor.storage_offset();
+    for (std::int64_t i = 0; i < tensor.dim(); ++i) {
+        length += (tensor.size(i) - 1) * tensor.stride(i);
     }
-    storeFlat(step, std::move(carried), frame);
-}
-
-void runMapOrScan(const Step& step, std::vector<c10::IValue>& frame, SubGraphRunner& runner) {
-    // Operands of map: graph, sequences, further values; of scan: graph, carried values, sequences, further values.
-    const bool isScan = step.kind == StepKind::Scan;
-    std::vector<c10::IValue> carried;
-    std::vector<c10::IValue> sequences;
-    if (isScan) {
-        appendFlat(step.arguments[1], frame, carried);
-    }
-    appendFlat(step.arguments[isScan ? 2 : 1], frame, sequences);
-    const std::vector<c10::IValue> further = flatOperands(step, isScan ? 3 : 2, frame);
-    if (sequences.empty()) {
-        throw Failure({base::ErrorCode::Corrupt, step.name + " has nothing to go over", ""});
-    }
-    const std::size_t carriedCount = carried.size();
-    std::vector<std::vector<at::Tensor>> collected;
-    for (std::int64_t i = 0; i < sequences[0].toTensor().size(0); ++i) {
-        std::vector<c10::IValue> operands = carried;
-        for (const c10::IValue& sequence : sequences) {
-            operands.emplace_back(sequence.toTensor().select(0, i));
-        }
-        operands.insert(operands.end(), further.begin(), further.end());
-        std::vector<c10::IValue> results = runner.runSubGraph(*step.arguments[0].graph, operands);
-        if (results.size() < carriedCount) {
-            throw Failure({base::ErrorCode::Corrupt, step.name + " returns fewer values than it carries", ""});
-        }
-        carried.assign(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(carriedCount));
-        collected.resize(results.size() - carriedCount);
-        for (std::size_t k = 0; k < collected.size(); ++k) {
-            collected[k].push_back(results[carriedCount + k].toTensor());
-        }
-    }
-    for (const std::vector<at::Tensor>& column : collected) {
-        carried.emplace_back(at::stack(column));
-    }
-    storeFlat(step, std::move(carried), frame);
+    const at::Tensor whole = tensor.as_strided({tensor.numel() == 0 ? 0 : length + 1}, {1}, 0).clone();
+    return whole.as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset());
 }
 
 }  // namespace
+
+bool isTrue(const c10::IValue& value) {
+    if (value.isTensor()) {
+        return value.toTensor().item().toBool();
+    }
+    return value.isBool() ? value.toBool() : value.toInt() != 0;
+}
 
 void appendFlat(const ArgumentSource& source, std::vector<c10::IValue>& frame, std::vector<c10::IValue>& values) {
     if (source.kind == SourceKind::Tensors || source.kind == SourceKind::OptionalTensors) {
@@ -173,6 +129,7 @@ void runHigherOrder(const Step& step, std::vector<c10::IValue>& frame, SubGraphR
             runAutocast(step, frame, runner);
             return;
         case StepKind::WhileLoop:
+        case StepKind::WhileLoopStackOutput:
             runWhile(step, frame, runner);
             return;
         case StepKind::Wrap:
@@ -181,6 +138,12 @@ void runHigherOrder(const Step& step, std::vector<c10::IValue>& frame, SubGraphR
         case StepKind::Map:
         case StepKind::Scan:
             runMapOrScan(step, frame, runner);
+            return;
+        case StepKind::AssociativeScan:
+            runAssociativeScan(step, frame, runner);
+            return;
+        case StepKind::CloneWithStrides:
+            storeFlat(step, {cloneWithStrides(load(step.arguments[0], frame).toTensor())}, frame);
             return;
         default: {
             std::vector<c10::IValue> results = runFunctionTransform(step.kind, flatOperands(step, 0, frame));

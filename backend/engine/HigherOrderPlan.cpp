@@ -10,28 +10,47 @@ namespace {
 
 constexpr std::string_view kTransformPrefix = "torch._functorch.predispatch.";
 
-// Every higher-order operator of torch 2.13 that export can write and that does not run here, with the reason.
+constexpr const char* kOtherOrder = "arguments in an order that this engine does not know";
+constexpr const char* kCompiled = "a compiled part, which runs as a whole only";
+constexpr const char* kForCompiler = "for a compiler to fill in";
+constexpr const char* kGenerator = "a generator's state that a compiler's graph puts back, which torch.export does not write";
+constexpr const char* kOfDynamo = "a mark that torch.compile leaves for itself, which torch.export does not write";
+constexpr const char* kPythonCode = "a derivative that is written in Python";
+
+// Every other higher-order operator of torch 2.13, with the reason why it does not run here. docs/exactness.md lists them.
 const std::map<std::string_view, const char*>& refusals() {
     static const std::map<std::string_view, const char*> table{
-        {"aoti_call_delegate", "a compiled part, which runs as a whole only"},
-        {"associative_scan", "a scan in an order that its device chooses; export it with combine_mode='generic'"},
-        {"auto_functionalized",
-         "an operator that changes its inputs, rewritten by a decomposition; save the program before it"},
-        {"auto_functionalized_v2",
-         "an operator that changes its inputs, rewritten by a decomposition; save the program before it"},
-        {"autograd_function_apply", "a derivative that is written in Python"},
+        {"_export_tracepoint", kOfDynamo},
+        {"aoti_call_delegate", kCompiled},
+        {"auto_functionalized", kOtherOrder},
+        {"auto_functionalized_v2", kOtherOrder},
+        {"autograd_function_apply", kPythonCode},
         {"call_torchbind", "a method of a custom object"},
-        {"custom_function_call", "a derivative that is written in Python"},
+        {"custom_function_call", kPythonCode},
+        {"dynamo_bypassing_wrapper", kOfDynamo},
         {"executorch_call_delegate", "a part for another runtime"},
-        {"flex_attention", "attention with a score function, which torch.export cannot save for now"},
-        {"inline_asm_elementwise", "assembly code"},
+        {"flat_apply", "a Python function that export left whole"},
+        {"flex_attention",
+         "attention with a function of the scores as one operator, which torch.export cannot save; capture the "
+         "module with modulelens, which writes the operators that PyTorch runs for it"},
+        {"flex_attention_backward",
+         "the derivative of attention with a function of the scores, which torch.export does not write"},
+        {"foreach_map", kForCompiler},
+        {"graphsafe_run_with_rng_state", kGenerator},
+        {"inductor_compiled_code", kCompiled},
+        {"inline_asm_elementwise", "assembly code of one device"},
         {"invoke_leaf_function", "a Python function that export left whole"},
-        {"invoke_quant_packed", "a quantisation scheme that a compiler must fill in"},
+        {"invoke_quant_packed", "a quantisation scheme for a compiler to fill in"},
         {"local_map_hop", "a part for a mesh of devices"},
-        {"out_dtype", "a product with another result type, which a compiler must fill in"},
-        {"triton_kernel_wrapper_functional", "a Triton kernel, which a compiler must fill in"},
-        {"triton_kernel_wrapper_mutation", "a Triton kernel, which a compiler must fill in"},
-        {"while_loop_stack_output", "a loop that keeps every iteration for its derivative"},
+        {"out_dtype", kOtherOrder},
+        {"register_hook", "a hook of the derivative that is written in Python"},
+        {"run_and_save_rng_state", kGenerator},
+        {"run_dtensor_rng_op", kGenerator},
+        {"run_with_rng_state", kGenerator},
+        {"trace_wrapped", kOfDynamo},
+        {"triton_kernel_wrapper_functional", "a Triton kernel, for a compiler to fill in; run it by the Python worker"},
+        {"triton_kernel_wrapper_mutation", "a Triton kernel, for a compiler to fill in; run it by the Python worker"},
+        {"with_effects", kOtherOrder},
     };
     return table;
 }
@@ -43,7 +62,8 @@ const std::map<std::string_view, const char*>& refusals() {
 }  // namespace
 
 StepKind higherOrderKind(std::string_view name) {
-    static const std::map<std::string_view, StepKind> table{{"cond", StepKind::Cond},
+    static const std::map<std::string_view, StepKind> table{{"associative_scan", StepKind::AssociativeScan},
+                                                            {"cond", StepKind::Cond},
                                                             {"hints_wrapper", StepKind::Wrap},
                                                             {"invoke_quant", StepKind::Wrap},
                                                             {"invoke_subgraph", StepKind::Wrap},
@@ -53,6 +73,7 @@ StepKind higherOrderKind(std::string_view name) {
                                                             {"strict_mode", StepKind::Wrap},
                                                             {"tag_activation_checkpoint", StepKind::Wrap},
                                                             {"while_loop", StepKind::WhileLoop},
+                                                            {"while_loop_stack_output", StepKind::WhileLoopStackOutput},
                                                             {"wrap", StepKind::Wrap},
                                                             {"wrap_activation_checkpoint", StepKind::Wrap},
                                                             {"wrap_with_autocast", StepKind::Autocast},
@@ -81,28 +102,16 @@ std::optional<StepKind> functionTransformKind(std::string_view target) {
 }
 
 bool isIgnoredOperand(StepKind kind, const graph::NamedArgument& operand) {
+    if (kind == StepKind::WhileLoop) {
+        // Which operands its graphs write to: they do.
+        return !operand.name.empty();
+    }
     if (kind != StepKind::Wrap) {
         return false;
     }
     const auto* dictionary = std::get_if<graph::DictionaryArgument>(&operand.argument);
     const bool isEmptyDictionary = dictionary != nullptr && dictionary->entries && dictionary->entries->empty();
     return !operand.name.empty() || isEmptyDictionary || std::holds_alternative<graph::StringArgument>(operand.argument);
-}
-
-graph::Node withoutToken(const graph::Node& node) {
-    const auto* called = node.inputs.size() < 2 ? nullptr : std::get_if<graph::OperatorArgument>(&node.inputs[1].argument);
-    if (called == nullptr || node.outputs.empty()) {
-        refuse("arguments in an order that this engine does not know");
-    }
-    graph::Node inner;
-    inner.name = node.name;
-    inner.target = called->value;
-    inner.inputs.assign(node.inputs.begin() + 2, node.inputs.end());
-    inner.outputs.assign(node.outputs.begin() + 1, node.outputs.end());
-    while (!inner.outputs.empty() && std::holds_alternative<graph::NoneArgument>(inner.outputs.back())) {
-        inner.outputs.pop_back();
-    }
-    return inner;
 }
 
 void checkHigherOrder(const Step& step) {
@@ -122,9 +131,11 @@ void checkHigherOrder(const Step& step) {
             isGood = isGraph(4) && step.arguments[0].constant.isString();
             break;
         case StepKind::WhileLoop:
+        case StepKind::WhileLoopStackOutput:
             isGood = isGraph(0) && isGraph(1) && count >= 3;
             break;
         case StepKind::Map:
+        case StepKind::AssociativeScan:
             isGood = isGraph(0) && count >= 2;
             break;
         case StepKind::Scan:
@@ -132,6 +143,9 @@ void checkHigherOrder(const Step& step) {
             break;
         case StepKind::Wrap:
             isGood = isGraph(0);
+            break;
+        case StepKind::CloneWithStrides:
+            isGood = count == 1;
             break;
         case StepKind::PushVmap:
             isGood = count == 2 && step.arguments[1].constant.isString();
@@ -149,7 +163,7 @@ void checkHigherOrder(const Step& step) {
             break;
     }
     if (!isGood) {
-        refuse("arguments in an order that this engine does not know");
+        refuse(kOtherOrder);
     }
 }
 

@@ -20,10 +20,6 @@ namespace modulelens::engine {
 /// True for operands that say nothing about the result: hints, names, how a checkpoint recomputes.
 [[nodiscard]] bool isIgnoredOperand(StepKind kind, const graph::NamedArgument& operand);
 
-/// The operator that a `with_effects` node calls. Its token only orders effects, and those happen here in the order of the
-/// nodes anyway. Throws Failure (Unsupported) when the node is built otherwise.
-[[nodiscard]] graph::Node withoutToken(const graph::Node& node);
-
 /// Throws Failure (Unsupported) unless the arguments stand where the executor, which does not look again, reads them.
 void checkHigherOrder(const Step& step);
 

@@ -3,6 +3,7 @@
 #include "backend/engine/Plan.h"
 
 #include "backend/engine/ArgumentBinding.h"
+#include "backend/engine/CalledOperators.h"
 #include "backend/engine/HigherOrderPlan.h"
 
 #include <algorithm>
@@ -16,7 +17,6 @@ namespace {
 
 constexpr std::string_view kOperatorPrefix = "torch.ops.";
 constexpr std::string_view kHigherOrderPrefix = "torch.ops.higher_order.";
-constexpr std::string_view kWithEffects = "torch.ops.higher_order.with_effects";
 constexpr int kMaximumGraphDepth = 64;
 
 // Last segment of "_operator.mul", "torch.sym_max", "math.ceil" to the operator.
@@ -159,10 +159,15 @@ class Planner {
 public:
     explicit Planner(const DeviceMap& devices) : m_devices(devices) {}
 
-    PlanGraph build(const graph::Graph& source, int depth) {
+    PlanGraph build(const graph::Graph& given, int depth) {
         if (depth > kMaximumGraphDepth) {
             throw Failure({base::ErrorCode::Corrupt, "the program nests its sub-graphs too deeply", ""});
         }
+        const std::shared_ptr<const graph::Graph> rewritten = withCalledOperators(given);
+        if (rewritten) {
+            m_rewritten.push_back(rewritten);
+        }
+        const graph::Graph& source = rewritten ? *rewritten : given;
         PlanGraph result;
         result.slotCount = static_cast<int>(source.values.size());
         for (const graph::Argument& input : source.inputs) {
@@ -183,6 +188,8 @@ public:
     }
 
     [[nodiscard]] const std::vector<std::string>& problems() const { return m_problems; }
+    /// What the steps of the plan name nodes of, beside the program.
+    [[nodiscard]] std::vector<std::shared_ptr<const graph::Graph>> takeRewritten() { return std::move(m_rewritten); }
     [[nodiscard]] int stepCount() const { return m_nextId; }
     [[nodiscard]] int operatorCount() const { return m_operatorCount; }
 
@@ -208,13 +215,8 @@ private:
         Step step;
         step.node = &node;
         try {
-            const bool isEffect = node.target == kWithEffects;
-            const graph::Node inner = isEffect ? withoutToken(node) : graph::Node();
-            if (isWithoutEffect(inner.target)) {
-                return;
-            }
-            bind(step, source, isEffect ? inner : node, depth);
-            for (const graph::Argument& output : isEffect ? inner.outputs : node.outputs) {
+            bind(step, source, node, depth);
+            for (const graph::Argument& output : node.outputs) {
                 step.results.push_back(resultOf(source, output));
                 step.hasListResult = step.hasListResult || step.results.back().isList;
             }
@@ -244,6 +246,13 @@ private:
         } else if (target.starts_with(kOperatorPrefix)) {
             bindOperator(step, source, node);
             ++m_operatorCount;
+        } else if (target == kCloneWithStrides) {
+            step.kind = StepKind::CloneWithStrides;
+            step.name = "aten::clone";
+            for (const graph::NamedArgument& input : node.inputs) {
+                step.arguments.push_back(checkedSource(source, input.argument));
+            }
+            checkHigherOrder(step);
         } else {
             const auto found = pythonOperators().find(target.substr(target.rfind('.') + 1));
             if (found == pythonOperators().end()) {
@@ -292,7 +301,7 @@ private:
             throw Failure({base::ErrorCode::Unsupported, "not an operator's name", ""});
         }
         step.name = name->name;
-        step.operation = c10::Dispatcher::singleton().findSchema({name->name, name->overload});
+        step.operation = findOperator(node.target);
         if (!step.operation) {
             throw Failure({base::ErrorCode::Unsupported, missingOperator(name->name), ""});
         }
@@ -352,6 +361,7 @@ private:
 
     DeviceMap m_devices;
     std::vector<std::string> m_problems;
+    std::vector<std::shared_ptr<const graph::Graph>> m_rewritten;
     int m_nextId = 0;
     int m_operatorCount = 0;
 };
@@ -411,12 +421,18 @@ base::Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const graph::
                                "Use the Python worker, which runs the captured source."};
         }
         plan->program = std::move(program);
+        plan->rewritten = planner.takeRewritten();
         plan->steps.resize(static_cast<std::size_t>(planner.stepCount()));
         indexSteps(plan->root, plan->steps);
         plan->operatorCount = planner.operatorCount();
         plan->isInferenceSafe = std::all_of(plan->steps.begin(), plan->steps.end(), isInferenceSafe);
         return std::shared_ptr<const Plan>(std::move(plan));
     });
+}
+
+std::optional<c10::OperatorHandle> findOperator(std::string_view target) {
+    const std::optional<OperatorName> name = target.starts_with(kOperatorPrefix) ? parseOperatorName(target) : std::nullopt;
+    return name ? c10::Dispatcher::singleton().findSchema({name->name, name->overload}) : std::nullopt;
 }
 
 std::string sourceLine(const std::string& stackTrace) {

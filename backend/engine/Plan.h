@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 /// A program prepared for execution: schemas found, arguments bound to slots, dead values known.
@@ -50,8 +51,11 @@ enum class StepKind : std::uint8_t {
     SetGrad,
     Autocast,
     WhileLoop,
+    WhileLoopStackOutput,
     Map,
     Scan,
+    AssociativeScan,
+    CloneWithStrides,
     Wrap,            ///< A graph that is run as it stands: checkpoints, hints, regions.
     PushVmap,        ///< The calls that torch.vmap becomes.
     AddBatchDimension,
@@ -125,6 +129,8 @@ struct PlanGraph {
 /// Immutable after construction.
 struct Plan {
     std::shared_ptr<const graph::Program> program;
+    std::vector<std::shared_ptr<const graph::Graph>>
+        rewritten;   ///< Graphs whose nodes the steps name in place of the program's.
     PlanGraph root;
     std::vector<const Step*> steps;      ///< Every step of every sub-graph by id.
     int operatorCount = 0;               ///< Steps that are dispatcher operators.
@@ -134,6 +140,9 @@ struct Plan {
 /// Prepares `program`. Unsupported: names every operator and argument that this build cannot run, with its source line.
 [[nodiscard]] base::Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const graph::Program> program,
                                                                  const DeviceMap& devices);
+
+/// The operator that an exported target such as "torch.ops.aten.mm.default" names, if it is registered here.
+[[nodiscard]] std::optional<c10::OperatorHandle> findOperator(std::string_view target);
 
 /// "model.py:12: y = foo(x)" from an exported stack trace, or empty.
 [[nodiscard]] std::string sourceLine(const std::string& stackTrace);

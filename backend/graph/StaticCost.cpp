@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <set>
 
 namespace modulelens::graph {
 
@@ -65,6 +67,46 @@ Symbols symbolsOf(const Graph& graph, const Symbols& given) {
     return symbols;
 }
 
+/// The call that a node stands for which names another operator; nothing for any other node.
+std::optional<Node> calledBy(const Node& node, const std::string& name) {
+    const std::map<std::string_view, std::size_t> rows{{"higher_order::with_effects", 1},
+                                                       {"higher_order::out_dtype", 0},
+                                                       {"higher_order::auto_functionalized", 0},
+                                                       {"higher_order::auto_functionalized_v2", 0}};
+    const auto row = rows.find(name);
+    const std::size_t position = row == rows.end() ? node.inputs.size() : row->second;
+    const auto* target =
+        position >= node.inputs.size() ? nullptr : std::get_if<OperatorArgument>(&node.inputs[position].argument);
+    if (target == nullptr || operatorNameOf(target->value).starts_with("higher_order::")) {
+        return std::nullopt;
+    }
+    Node call;
+    call.name = node.name;
+    call.target = target->value;
+    call.scope = node.scope;
+    call.outputs = node.outputs;
+    // out_dtype has its type behind the operator, and gives arguments by position.
+    const bool isPositional = name == "higher_order::out_dtype";
+    const std::size_t first = std::min(position + (isPositional ? 2 : 1), node.inputs.size());
+    call.inputs.assign(node.inputs.begin() + static_cast<std::ptrdiff_t>(first), node.inputs.end());
+    const FormulaRow* formula = findFormula(operatorNameOf(call.target));
+    const std::vector<std::string_view> names =
+        formula == nullptr ? std::vector<std::string_view>() : wordsOf(formula->arguments);
+    for (std::size_t i = 0; isPositional && i < std::min(names.size(), call.inputs.size()); ++i) {
+        call.inputs[i].name = names[i];
+    }
+    return call;
+}
+
+/// Operators that run the graph they hold once, as it stands.
+bool isWrapper(const std::string& name) {
+    static const std::set<std::string_view> names{
+        "hints_wrapper", "invoke_quant", "invoke_subgraph",          "run_const_graph",
+        "strict_mode",   "wrap",         "tag_activation_checkpoint"};
+    return name.starts_with("higher_order::wrap_") ||
+           names.contains(std::string_view(name).substr(sizeof("higher_order::") - 1));
+}
+
 /// Counts one program. Confined to its thread.
 class Counter {
 public:
@@ -98,7 +140,9 @@ private:
         Nodes nodes;
         for (const Node& node : graph.nodes) {
             const std::string name = operatorNameOf(node.target);
-            if (name.starts_with("higher_order::")) {
+            if (const auto called = calledBy(node, name)) {
+                nodes.push_back(countNode(graph, *called, operatorNameOf(called->target), repeats));
+            } else if (name.starts_with("higher_order::")) {
                 const Nodes inner = countHigherOrder(graph, node, name, repeats);
                 nodes.insert(nodes.end(), inner.begin(), inner.end());
             } else {
@@ -285,7 +329,7 @@ private:
                 bodies.push_back(countGraph(*body->graph, inner.value().value_or(repeats)));
             }
         }
-        const bool isKnown = isLoop ? steps && inner.value() : name.starts_with("higher_order::wrap");
+        const bool isKnown = isLoop ? steps && inner.value() : isWrapper(name);
         own.cost.coverage = isKnown ? Coverage::ZeroByDefinition : Coverage::Unknown;
         own.cost.bytesMoved = 0;
         own.cost.otherFlops = 0;

@@ -4,6 +4,7 @@
 
 #include "backend/engine/Executor.h"
 #include "backend/engine/FunctionTransforms.h"
+#include "backend/engine/Interruption.h"
 #include "tests/support/TestMain.h"
 
 #include <ATen/Functions.h>
@@ -64,6 +65,47 @@ at::Tensor runOn(graph::Graph graph, const at::Tensor& input) {
     const engine::TransformScope scope;
     const std::atomic<bool> stop{false};
     return engine::Executor().run(*plan.value(), {input}, stop, nullptr).at(0).toTensor();
+}
+
+/// x -> x, a graph without a step.
+graph::NamedArgument nothing(int values = 1) {
+    graph::Graph graph = graphOf({}, values, 0);
+    graph.inputs.clear();
+    for (int i = 0; i < values; ++i) {
+        graph.inputs.emplace_back(ValueArgument{i});
+    }
+    return plain(graph::GraphArgument{"nothing", std::make_shared<graph::Graph>(std::move(graph))});
+}
+
+/// What stops `graph` on `input` after 5 ms.
+base::Error stoppedOn(graph::Graph graph, const at::Tensor& input) {
+    const auto plan = planOf(std::move(graph));
+    if (!plan) {
+        return plan.error();
+    }
+    const engine::Interruption limit({}, 5);
+    try {
+        (void)engine::Executor().run(*plan.value(), {input}, limit.flag(), nullptr);
+    } catch (const engine::Failure& failure) {
+        return limit.explain(failure.error());
+    }
+    return {};
+}
+
+graph::NamedArgument operands(std::vector<graph::ValueId> values) {
+    return plain(graph::ValueListArgument{std::move(values), false});
+}
+
+/// associative_scan of a product over the one input.
+graph::Graph productScan() {
+    auto product = std::make_shared<graph::Graph>(graphOf(
+        {node("torch.ops.aten.mul.Tensor", {{"self", ValueArgument{0}}, {"other", ValueArgument{1}}}, {ValueArgument{2}})}, 3,
+        2));
+    product->inputs.emplace_back(ValueArgument{1});
+    return graphOf(
+        {node("torch.ops.higher_order.associative_scan",
+              {plain(graph::GraphArgument{"product", std::move(product)}), operands({0}), operands({})}, {ValueArgument{1}})},
+        2, 1);
 }
 
 std::string refusalOf(const std::string& target) {
@@ -138,6 +180,121 @@ private Q_SLOTS:
         QVERIFY(!planOf(graphOf({checked("torch.ops.higher_order.with_effects")}, 2, 0)));
     }
 
+    void endlessLoopWithoutSteps_canBeStopped() {
+        for (const char* name : {"while_loop", "while_loop_stack_output"}) {
+            const std::string target = std::string("torch.ops.higher_order.") + name;
+            const base::Error error = stoppedOn(
+                graphOf({node(target, {nothing(), nothing(), operands({0}), operands({})}, {ValueArgument{1}})}, 2, 1),
+                at::ones({}, at::kBool));
+            QCOMPARE(error.code, ErrorCode::Timeout);
+            QCOMPARE(error.message, std::string("the run was stopped at its limit of 5 ms"));
+        }
+    }
+
+    void longMapWithoutSteps_canBeStopped() {
+        const at::Tensor endless = at::zeros({1}).expand({std::int64_t{1} << 40});
+        const auto map = graphOf(
+            {node("torch.ops.higher_order.map_impl", {nothing(), operands({0}), operands({})}, {ValueArgument{1}})}, 2, 1);
+        QCOMPARE(stoppedOn(map, endless).code, ErrorCode::Timeout);
+        const auto scan = graphOf({node("torch.ops.higher_order.scan",
+                                        {nothing(2), operands({}), operands({0, 0}), operands({})}, {ValueArgument{1}})},
+                                  2, 1);
+        QCOMPARE(stoppedOn(scan, endless).code, ErrorCode::Timeout);
+    }
+
+    void loopWithoutIteration_returnsACopy() {
+        const auto loop = [](const char* name) {
+            return graphOf({node(std::string("torch.ops.higher_order.") + name,
+                                 {nothing(), nothing(), operands({0}), operands({})}, {ValueArgument{1}})},
+                           2, 1);
+        };
+        const at::Tensor no = at::zeros({}, at::kBool);
+        const at::Tensor copy = runOn(loop("while_loop"), no);
+        QVERIFY(copy.equal(no) && copy.data_ptr() != no.data_ptr());
+        QCOMPARE(runOn(loop("while_loop_stack_output"), no).dim(), 1);
+    }
+
+    void associativeScan_givesRunningProducts() {
+        for (const int count : {1, 2, 3, 7, 8}) {
+            const at::Tensor input = at::arange(1, count + 1, at::kDouble);
+            QVERIFY(runOn(productScan(), input).equal(input.cumprod(0)));
+        }
+    }
+
+    void goingOverNothing_isNamed() {
+        try {
+            (void)runOn(productScan(), at::ones({0, 3}));
+            QFAIL("must fail");
+        } catch (const engine::Failure& failure) {
+            QCOMPARE(failure.error().code, ErrorCode::InvalidArgument);
+            QCOMPARE(failure.error().message, std::string("higher_order::associative_scan goes over a dimension of size 0"));
+        }
+        QVERIFY_THROWS_EXCEPTION(engine::Failure, (void)runOn(productScan(), at::ones({})));
+    }
+
+    void outDtype_computesInTheCommonType() {
+        const auto graphWith = [](std::optional<graph::TensorMeta> meta) {
+            auto graph = graphOf({node("torch.ops.higher_order.out_dtype",
+                                       {plain(graph::OperatorArgument{"torch.ops.aten.mul.Tensor"}),
+                                        plain(graph::ScalarTypeArgument{base::ScalarType::Int32}), plain(ValueArgument{0}),
+                                        plain(ValueArgument{0})},
+                                       {ValueArgument{1}})},
+                                 2, 1);
+            graph.values[0].tensor = std::move(meta);
+            return graph;
+        };
+        graph::TensorMeta meta;
+        meta.dtype = base::ScalarType::Int8;
+        meta.sizes = {{3, {}, {}}};
+        const at::Tensor input = at::full({3}, 100, at::kChar);
+        QVERIFY(runOn(graphWith(meta), input).equal(at::full({3}, 10000, at::kInt)));
+        const auto plan = planOf(graphWith({}));
+        QVERIFY(!plan && plan.error().message.find("out_dtype (arguments in an order") != std::string::npos);
+    }
+
+    void functionalisedOperator_changesCopies() {
+        // mul_ stands for a library's operator; its copy is what the graph reads.
+        const auto graphWith = [](std::vector<graph::NamedArgument> inputs, std::vector<graph::Argument> outputs) {
+            inputs.insert(inputs.begin(), plain(graph::OperatorArgument{"torch.ops.aten.mul_.Tensor"}));
+            inputs.push_back({"other", graph::FloatArgument{2}});
+            return graphOf({node("torch.ops.higher_order.auto_functionalized_v2", std::move(inputs), std::move(outputs))}, 3,
+                           2);
+        };
+        const auto number = [](std::int64_t value) { return graph::IntegerArgument{value}; };
+        const graph::NamedArgument bases{"_all_bases", graph::ValueListArgument{{0}, false}};
+        const std::vector<graph::Argument> outputs{ValueArgument{1}, ValueArgument{2}};
+        const at::Tensor input = at::arange(12, at::kFloat).reshape({3, 4}).t();
+        const at::Tensor before = input.clone();
+        const at::Tensor whole = runOn(graphWith({{"_self_base_index", number(0)}, bases}, outputs), input);
+        QVERIFY(whole.equal(before.mul(2)) && input.equal(before) && whole.strides() == input.strides());
+        const at::Tensor slice = runOn(graphWith({{"_self_base_index", number(0)},
+                                                  {"_self_slice_dim", number(0)},
+                                                  {"_self_slice_start", number(1)},
+                                                  {"_self_slice_end", number(2)},
+                                                  bases},
+                                                 outputs),
+                                       input);
+        QVERIFY(slice[1].equal(before[1].mul(2)) && slice[0].equal(before[0]));
+        for (const auto& inputs : std::vector<std::vector<graph::NamedArgument>>{{bases},
+                                                                                 {{"_self_base_index", number(1)}, bases},
+                                                                                 {{"_self_base_index", number(-1)}, bases},
+                                                                                 {{"_self_base_index", number(0)}},
+                                                                                 {{"_self_length", number(1 << 30)}, bases}}) {
+            const auto plan = planOf(graphWith(inputs, outputs));
+            QVERIFY(!plan && plan.error().message.find("arguments in an order") != std::string::npos);
+        }
+        QVERIFY(!planOf(graphWith({{"_self_base_index", number(0)}, bases}, {ValueArgument{1}})));
+    }
+
+    void functionalisedOperatorThatIsMissing_isNamedItself() {
+        const auto plan = planOf(graphOf(
+            {node("torch.ops.higher_order.auto_functionalized",
+                  {plain(graph::OperatorArgument{"torch.ops.mine.write.default"})}, {graph::NoneArgument{}, ValueArgument{1}})},
+            2, 1));
+        QVERIFY(plan.error().message.find("torch.ops.mine.write.default (no such operator is registered here; load the library "
+                                          "of the namespace 'mine'") != std::string::npos);
+    }
+
     void vmap_goesOverItsDimension() {
         const at::Tensor input = at::arange(6, at::kFloat).reshape({2, 3});
         QVERIFY(runOn(vectorised(0, 1), input).equal(input.sum(1)));
@@ -165,6 +322,9 @@ private Q_SLOTS:
     void refusals_sayWhy() {
         QVERIFY(refusalOf("torch.ops.higher_order.call_torchbind").find("custom object") != std::string::npos);
         QVERIFY(refusalOf("torch.ops.higher_order.aoti_call_delegate").find("compiled") != std::string::npos);
+        QVERIFY(refusalOf("torch.ops.higher_order.triton_kernel_wrapper_functional").find("a Triton kernel") !=
+                std::string::npos);
+        QVERIFY(refusalOf("torch.ops.higher_order.flex_attention").find("capture the module") != std::string::npos);
         QVERIFY(refusalOf("torch.ops.higher_order.brand_new").find("does not know") != std::string::npos);
         QVERIFY(refusalOf(kVmap + "_make_dual").find("torch.func") != std::string::npos);
         QVERIFY(refusalOf("torch.ops.higher_order.wrap").find("order") != std::string::npos);

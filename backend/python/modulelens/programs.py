@@ -21,6 +21,7 @@ from torch import nn
 from torch.export import Dim, ExportedProgram, ShapesCollection
 from torch.utils import _pytree as pytree
 
+from modulelens.attention_export import attention_as_operators
 from modulelens.decoding import DecodeError, ValueDecoder
 from modulelens.export_cache import PROCESS_CACHE, Exported
 from modulelens.isolation import captured_conditions, isolated_copy, seed_from
@@ -141,7 +142,7 @@ class ProgramExporter:
         module = isolated_copy(record.module, self._tensors(record, captured), captured.training, attributes)
         if dynamic:
             _name_keywords(module, kwargs)
-        with captured_conditions(call):
+        with captured_conditions(call), attention_as_operators():
             if how == "draft":
                 program = torch.export.draft_export(module, args, kwargs)
             else:

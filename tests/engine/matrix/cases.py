@@ -16,7 +16,10 @@ Inputs = Callable[[int], tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Case:
-    """`make()` gives the module, `inputs(batch)` its arguments, a dictionary at the end being the keywords."""
+    """`make()` gives the module, `inputs(batch)` its arguments, a dictionary at the end being the keywords.
+
+    `libraries` are files beside the worker whose operators the module calls.
+    """
 
     family: str
     name: str
@@ -25,6 +28,7 @@ class Case:
     modes: tuple[str, ...] = ("eval", "train")
     batches: tuple[int, int] = (3, 5)
     keywords: bool = field(default=False)
+    libraries: tuple[str, ...] = ()
 
     def arguments(self, batch: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
         values = self.inputs(batch)
@@ -46,12 +50,19 @@ class Function(nn.Module):
 CASES: list[Case] = []
 
 
-def functions(family: str, inputs: Inputs, /, **named: Callable[..., Any]) -> None:
+def functions(family: str, inputs: Inputs, /, libraries: tuple[str, ...] = (), **named: Callable[..., Any]) -> None:
     """Registers functions that take the same inputs. They behave alike in training, so that mode is left out."""
     for name, function in named.items():
         # The defaults bind the loop's variables.
         CASES.append(
-            Case(family, name, lambda name=name, function=function: Function(name, function), inputs, modes=("eval",))
+            Case(
+                family,
+                name,
+                lambda name=name, function=function: Function(name, function),
+                inputs,
+                modes=("eval",),
+                libraries=libraries,
+            )
         )
 
 

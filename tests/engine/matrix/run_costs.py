@@ -65,7 +65,7 @@ def measure(worker: WorkerProcess, case: Case) -> dict[str, Any] | None:
         if not version["state"]["programs"]:
             return None
         try:
-            handle = worker.call("load", bundle.load_params(version))["handle"]
+            handle = worker.call("load", run_matrix.load_params(case, bundle, version))["handle"]
         except RuntimeError:
             return None
         call = bundle.call_params(version, handle, 1)

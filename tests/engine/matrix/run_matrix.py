@@ -3,7 +3,8 @@
 """Captures the cases of the matrix with the tracer, runs them in the program engine and compares bits.
 
 `run_matrix.py [--fast] [--only FAMILY/NAME]... [--update]`. Each case gives rows: in evaluation and in training, with fixed
-sizes and with a free batch, of which two sizes are run, and, architectures aside, decomposed to core operators. A row is:
+sizes and with a free batch, of which two sizes are run, and, architectures aside, decomposed to core operators; of some
+families also as a strict export. A row is:
 
 - `exact`: the engine's outputs and changed buffers have eager PyTorch's bits, and so has PyTorch's own exported program.
 - `as_program`: PyTorch's own exported program differs from eager, and the engine has its bits.
@@ -23,9 +24,11 @@ import argparse
 import contextlib
 import copy
 import functools
+import hashlib
 import importlib
 import json
 import logging
+import pkgutil
 import re
 import sys
 import tempfile
@@ -44,20 +47,25 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "backend/python"))
 import torch
 from cases import CASES, Case
 from modulelens import ModuleTracer
+from modulelens.attention_export import attention_as_operators
 from modulelens.program_archive import archive_program
 from safetensors.torch import load_file
 from torch.utils import _pytree as pytree
-from worker_process import BundleReader, WorkerProcess
+from worker_process import BundleReader, WorkerProcess, worker_path
 
 GOLDEN = Path(__file__).resolve().parent / "golden.json"
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs/exactness.md"
 SEED = 20
+# Families of which the program that `torch.export.export(strict=True)` gives is run too.
+STRICT_FAMILIES = ("control_flow", "custom_operators", "flexible_attention", "higher_order", "mutation", "values")
 GOOD = ("exact", "as_program", "static", "no_program", "refused")
 # Cause -> what a row with it says. docs/exactness.md explains them.
 CAUSES = {
     "python-operator": "no such operator is registered here",
     "gradient-inside": "storage of TensorWrapper",
     "unsaved-operator": "Failed serializing node",
+    "lost-write": "does not write back either",
+    "uncaptured": "UncapturedHigherOrderOp",
     "packed-parameters": "PackedParams",
     "data-dependent": "DataDependent|DynamicOutputShape|data-dependent",
     "torch-bug": "Unsupported|AssertionError|RuntimeError",
@@ -101,7 +109,9 @@ def rows_of(case: Case, fast: bool) -> Iterator[tuple[str, Callable[[WorkerProce
             yield f"{name}/fixed", functools.partial(row, case=case, mode=mode, free=False)
         yield f"{name}/free", functools.partial(row, case=case, mode=mode, free=True)
         if not fast and case.family != "architecture" and mode == case.modes[-1]:
-            yield f"{name}/decomposed", functools.partial(decomposed_row, case=case, mode=mode)
+            yield f"{name}/decomposed", functools.partial(written_row, case=case, mode=mode, form="decomposed")
+        if not fast and case.family in STRICT_FAMILIES and mode == case.modes[-1]:
+            yield f"{name}/strict", functools.partial(written_row, case=case, mode=mode, form="strict")
 
 
 def parse() -> argparse.Namespace:
@@ -110,14 +120,14 @@ def parse() -> argparse.Namespace:
         "--fast", action="store_true", help="the first case of each family, in evaluation with a free batch"
     )
     parser.add_argument("--only", action="append", default=[], help="FAMILY or FAMILY/NAME")
-    parser.add_argument("--rows", choices=("fixed", "free", "decomposed"), help="these rows alone")
+    parser.add_argument("--rows", choices=("fixed", "free", "decomposed", "strict"), help="these rows alone")
     parser.add_argument("--update", action="store_true", help="write golden.json")
     parser.add_argument("--verbose", action="store_true", help="a line for each row")
     return parser.parse_args()
 
 
 def choose(options: argparse.Namespace) -> list[Case]:
-    for file in ("program_cases", "function_cases", "module_cases", "architecture_cases"):
+    for file in ("program_cases", "operator_cases", "function_cases", "module_cases", "architecture_cases"):
         importlib.import_module(file)
     names = [f"{case.family}/{case.name}" for case in CASES]
     assert len(set(names)) == len(names), "two cases have one name"
@@ -146,7 +156,7 @@ def row(worker: WorkerProcess, case: Case, mode: str, free: bool) -> tuple[str, 
         if fixed:
             groups = [{**version, "calls": [call]} for call in version["calls"] if call["program"]]
         for group in groups:
-            outcome = run_group(worker, bundle, group, captured if unequal else None)
+            outcome = run_group(worker, case, bundle, group, captured if unequal else None)
             if outcome[0] != "exact":
                 return outcome
         if fixed or (free and not version["state"]["programs"][0]["dynamic"]):
@@ -154,10 +164,22 @@ def row(worker: WorkerProcess, case: Case, mode: str, free: bool) -> tuple[str, 
         return "exact", ""
 
 
-def run_group(worker: WorkerProcess, bundle: BundleReader, version: Any, unequal: Captured | None) -> tuple[str, str]:
+def load_params(case: Case, bundle: BundleReader, version: Any) -> Any:
+    """Of the load request, with the user's consent to the libraries of the case."""
+    files = [worker_path().parent / name for name in case.libraries]
+    libraries = [
+        {"file": str(file.resolve()), "sha256": hashlib.sha256(file.read_bytes()).hexdigest()} for file in files
+    ]
+    consent = [library["sha256"] for library in libraries]
+    return {**bundle.load_params(version), **({"libraries": libraries, "consent": consent} if libraries else {})}
+
+
+def run_group(
+    worker: WorkerProcess, case: Case, bundle: BundleReader, version: Any, unequal: Captured | None
+) -> tuple[str, str]:
     """Runs the calls of one program."""
     try:
-        handle = worker.call("load", bundle.load_params(version))["handle"]
+        handle = worker.call("load", load_params(case, bundle, version))["handle"]
     except RuntimeError as error:
         return "refused" if "cannot run" in str(error) or "custom object" in str(error) else "failed", sentence(
             str(error)
@@ -187,10 +209,21 @@ class Captured:
             output = program.module()(*args, **kwargs)
         return [leaf.detach() for leaf in pytree.tree_leaves(output) if isinstance(leaf, torch.Tensor)]
 
-    def export(self) -> torch.export.ExportedProgram:
+    def writes_back(self, program: Any) -> bool:
+        """Whether an exported program leaves the buffers as the module does."""
+        runs = []
+        for module in (program.module(), copy.deepcopy(self.module)):
+            args, kwargs = copy.deepcopy(self.calls[0])
+            torch.set_rng_state(self.random_state)
+            with torch.set_grad_enabled(self.module.training):
+                module(*args, **kwargs)
+            runs.append(dict(module.named_buffers()))
+        return all(same_bits(buffer, runs[1][name]) for name, buffer in runs[0].items() if name in runs[1])
+
+    def export(self, strict: bool = False) -> torch.export.ExportedProgram:
         args, kwargs = copy.deepcopy(self.calls[0])
-        with torch.set_grad_enabled(self.module.training):
-            return torch.export.export(copy.deepcopy(self.module), args, kwargs, strict=False)
+        with torch.set_grad_enabled(self.module.training), attention_as_operators():
+            return torch.export.export(copy.deepcopy(self.module), args, kwargs, strict=strict)
 
 
 def capture(case: Case, mode: str, free: bool, folder: Path) -> Captured:
@@ -246,20 +279,27 @@ def same_bits(actual: torch.Tensor, expected: torch.Tensor) -> bool:
     return torch.equal(actual, expected) or torch.equal(actual.nan_to_num(0.5), expected.nan_to_num(0.5))
 
 
-def decomposed_row(worker: WorkerProcess, case: Case, mode: str) -> tuple[str, str]:
-    """The program in core operators. Changes of buffers and inputs are outputs there, which the engine must write back."""
+def written_row(worker: WorkerProcess, case: Case, mode: str, form: str) -> tuple[str, str]:
+    """The program in a form that the tracer does not write.
+
+    `decomposed`: in core operators. Changes of buffers and inputs are outputs there, which the engine must write back.
+    `strict`: as torch.compile reads the module, which keeps operators that other programs do not have.
+    """
     with tempfile.TemporaryDirectory() as folder:
         captured = capture(case, mode, False, Path(folder))
         bundle = BundleReader(captured.tracer.bundle)
         version = bundle.version("")
         if not version["state"]["programs"]:
             return "no_program", sentence(version["state"]["no_program"]["reason"])
-        request = bundle.load_params(version)
+        request = load_params(case, bundle, version)
         with zipfile.ZipFile(request["program"]["file"]) as archive:
             sidecar = json.loads(archive.read("program/extra/modulelens.json"))
-        path = Path(folder) / "decomposed.pt2"
+        path = Path(folder) / "written.pt2"
         try:
-            program = captured.export().run_decompositions()
+            program = captured.export(strict=form == "strict")
+            if form == "decomposed":
+                program = program.run_decompositions()
+            whole = copy.deepcopy(program)
             expected = captured.leaves(copy.deepcopy(program))
             path.write_bytes(archive_program(program, sidecar))
         except Exception as error:
@@ -275,6 +315,8 @@ def decomposed_row(worker: WorkerProcess, case: Case, mode: str) -> tuple[str, s
                 return "different", "the outputs are not those of PyTorch's own run"
             leaves = worker.call("validate", call)["leaves"]
             wrong = [leaf for leaf in leaves if leaf["verdict"] == "fail" and not leaf["pointer"].startswith("/output")]
+            if wrong and not captured.writes_back(copy.deepcopy(whole)):
+                return "as_program", "PyTorch's own program does not write back either"
             return ("different", f"not written back: {json.dumps(wrong)[:300]}") if wrong else ("exact", "")
         except RuntimeError as error:
             return "failed", sentence(str(error))
@@ -319,6 +361,9 @@ def judge(results: dict[str, tuple[str, str]], whole: bool) -> int:
     ]
     if f"{golden['exact']} of" not in document:
         faults.append(f"docs/exactness.md does not say that {golden['exact']} rows are equal")
+    faults += [
+        f"docs/exactness.md does not name the operator {name}" for name in higher_order_names() - quoted(document)
+    ]
     for name, (status, reason) in results.items():
         allowed = golden["other"].get(name, {"status": "exact"})["status"]
         if rank(status) > rank(allowed):
@@ -328,6 +373,18 @@ def judge(results: dict[str, tuple[str, str]], whole: bool) -> int:
         faults.append(f"{exact} rows are exact, {golden['exact']} were")
     print(*faults, sep="\n")
     return 1 if faults else 0
+
+
+def higher_order_names() -> set[str]:
+    """Every higher-order operator that this torch registers."""
+    for part in pkgutil.iter_modules(torch._higher_order_ops.__path__):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(f"torch._higher_order_ops.{part.name}")
+    return set(torch._ops._higher_order_ops)
+
+
+def quoted(text: str) -> set[str]:
+    return set(re.findall(r"`(\w+)`", text))
 
 
 def rank(status: str) -> int:
