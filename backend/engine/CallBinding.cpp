@@ -5,6 +5,7 @@
 #include "backend/engine/ForeignProgram.h"
 #include "backend/engine/FunctionTransforms.h"
 #include "backend/engine/Modes.h"
+#include "backend/engine/UntakenInputs.h"
 #include "backend/graph/InputCheck.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -161,6 +162,9 @@ CallBinding::~CallBinding() {
 void CallBinding::bindInputs() {
     const graph::Program& program = m_program.program();
     m_inputs.resize(program.inputs.size());
+    if (const std::optional<std::string> untaken = untakenInput(*m_call.json, program.inputPointers)) {
+        throw Failure({base::ErrorCode::InvalidArgument, *untaken, "Use a program that was exported for this call."});
+    }
     std::size_t nextPointer = 0;
     for (std::size_t i = 0; i < program.inputs.size(); ++i) {
         const graph::InputSpec& spec = program.inputs[i];
@@ -221,14 +225,6 @@ void CallBinding::checkInputs() const {
     const auto checked = graph::checkInputs(m_program.program(), given);
     if (!checked) {
         throw Failure(checked.error());
-    }
-    const std::vector<std::string>& known = m_program.program().inputPointers;
-    for (const capture::LocatedTensor& located : m_call.inputs) {
-        if (std::find(known.begin(), known.end(), located.pointer) == known.end()) {
-            throw Failure({base::ErrorCode::InvalidArgument,
-                           "the call has an input at " + located.pointer + ", which the program does not take",
-                           "Use a program that was exported for this call."});
-        }
     }
 }
 

@@ -104,6 +104,10 @@ public:
         if (base::Result<void> done = runPoints(*swept); !done) {
             return done.error();
         }
+        if (std::all_of(m_report.points.begin(), m_report.points.end(),
+                        [](const SweepPoint& point) { return !!point.error; })) {
+            return m_report.points.front().error->within("no point could be measured");
+        }
         return std::move(m_report);
     }
 
@@ -359,8 +363,22 @@ base::Result<SweepReport> runSweep(registry::Registry& registry, WorkerJobs& wor
 }
 
 std::string sweepSentence(const SweepReport& report) {
-    return std::to_string(report.okCount()) + " of " +
-           countText(static_cast<std::int64_t>(report.points.size()), "point", "points") + " measured.";
+    std::string text = std::to_string(report.okCount()) + " of " +
+                       countText(static_cast<std::int64_t>(report.points.size()), "point", "points") + " measured.";
+    for (const SweepDimension& dimension : report.dimensions) {
+        const DynamicSize* size = findDynamicSize(report.sizes, dimension.name);
+        std::string skipped;
+        for (const std::int64_t value : dimension.values) {
+            if (size != nullptr && !isInRange(*size, value)) {
+                skipped += (skipped.empty() ? "" : ", ") + std::to_string(value);
+            }
+        }
+        if (!skipped.empty()) {
+            text += " Left out: " + dimension.name + " = " + skipped + ", outside the range " + rangeText(*size) +
+                    " that the program was exported for.";
+        }
+    }
+    return text;
 }
 
 ordered_json sweepDocument(const SweepReport& report) {

@@ -60,13 +60,14 @@ struct SweepReport {
 
 /// Measures every combination of the values, under the device lock, the last dimension changing fastest. A point that fails keeps
 /// its error, and the others are measured all the same, in a new worker if need be. InvalidArgument: no dimension, one
-/// that the program does not have, or too many points. Unsupported: no program. Cancelled, Timeout: the whole sweep.
+/// that the program does not have, or too many points. Unsupported: no program. Cancelled, Timeout: the whole sweep. The error of
+/// the first point when none could be measured.
 [[nodiscard]] base::Result<SweepReport> runSweep(registry::Registry& registry, WorkerJobs& worker,
                                                  const graph::Program& program, const VersionInput& input,
                                                  const SweepSettings& settings, const OperationContext& context);
 
 [[nodiscard]] nlohmann::ordered_json sweepDocument(const SweepReport& report);
-/// "4 of 5 points measured."
+/// "4 of 5 points measured. Left out: batch = 1, outside the range 2 and up that the program was exported for."
 [[nodiscard]] std::string sweepSentence(const SweepReport& report);
 
 } // namespace modulelens::operations

@@ -71,11 +71,6 @@ DynamicSize& sizeOf(std::vector<DynamicSize>& sizes, const graph::Program& progr
     return sizes.emplace_back(std::move(size));
 }
 
-std::string rangeText(const DynamicSize& size) {
-    const std::string least = std::to_string(size.minimum.value_or(0));
-    return size.maximum ? least + " to " + std::to_string(*size.maximum) : least + " and up";
-}
-
 std::vector<std::int64_t> strideOrder(const capture::TensorReference& tensor) {
     std::vector<std::int64_t> order(tensor.shape.size());
     std::iota(order.begin(), order.end(), 0);
@@ -191,6 +186,15 @@ const DynamicSize* findDynamicSize(const std::vector<DynamicSize>& sizes, const 
     return found == sizes.end() ? nullptr : &*found;
 }
 
+std::string rangeText(const DynamicSize& size) {
+    const std::string least = std::to_string(size.minimum.value_or(0));
+    return size.maximum ? least + " to " + std::to_string(*size.maximum) : least + " and up";
+}
+
+bool isInRange(const DynamicSize& size, std::int64_t value) {
+    return value >= size.minimum.value_or(value) && value <= size.maximum.value_or(value);
+}
+
 std::string dynamicSizesText(const std::vector<DynamicSize>& sizes) {
     std::string text;
     for (const DynamicSize& size : sizes) {
@@ -216,7 +220,7 @@ base::Result<std::vector<ScaledInput>> scaledInputs(const graph::Program& progra
         const auto given = symbols.find(size.symbol);
         values[size.symbol] = given == symbols.end() ? size.captured : given->second;
         const std::int64_t value = values[size.symbol];
-        if (given != symbols.end() && (value < size.minimum.value_or(value) || value > size.maximum.value_or(value))) {
+        if (given != symbols.end() && !isInRange(size, value)) {
             return base::Error{base::ErrorCode::InvalidArgument,
                                (size.isBatch ? std::string("batch") : size.symbol) + " = " + std::to_string(value) +
                                    " lies outside the range " + rangeText(size) + " that the program was exported for",

@@ -36,6 +36,11 @@ struct DynamicSize {
 /// The size that a person means by `name`: "batch", a symbol, or a place. Null when there is none.
 [[nodiscard]] const DynamicSize* findDynamicSize(const std::vector<DynamicSize>& sizes, const std::string& name);
 
+/// Whether the program was exported for this value.
+[[nodiscard]] bool isInRange(const DynamicSize& size, std::int64_t value);
+/// "2 and up", "2 to 512".
+[[nodiscard]] std::string rangeText(const DynamicSize& size);
+
 /// "batch (/args/0:0, 2 and up), s27 (/args/0:1, 2 to 512)", for messages.
 [[nodiscard]] std::string dynamicSizesText(const std::vector<DynamicSize>& sizes);
 

@@ -76,6 +76,16 @@ private Q_SLOTS:
         refuses([](json& call) { call["args"].push_back(json(call["args"][0])); },
                 "the call has an input at /args/1, which the program does not take");
     }
+    void furtherNumber_isNamed() {
+        refuses([](json& call) { call["args"].push_back(3); },
+                "the call has an input at /args/1, which the program does not take");
+    }
+    void furtherKeyword_isNamed() {
+        refuses([](json& call) { call["kwargs"]["scale"] = 2.0; },
+                "the call has the keyword 'scale', which the program does not take; it takes none");
+        refuses([](json& call) { call["kwargs"]["mask"] = call["args"][0]; },
+                "the call has the keyword 'mask', which the program does not take; it takes none");
+    }
     void numberForATensor_isNamed() {
         refuses([](json& call) { call["args"][0] = 3; }, "the input at /args/0 is no tensor, and the program takes one");
     }

@@ -117,6 +117,10 @@ private slots:
         QCOMPARE(document["n_ok"].get<int>(), 2);
         QCOMPARE(document["n_total"].get<int>(), 4);
         QCOMPARE(document["points"][0]["error"]["code"].get<std::string>(), std::string("invalid_argument"));
+        QCOMPARE(
+            document["sentence"].get<std::string>(),
+            std::string("2 of 4 points measured. Left out: batch = 1, outside the range 2 and up that the program was exported "
+                        "for."));
         QCOMPARE(document["points"][2]["error"]["code"].get<std::string>(), std::string("worker_crashed"));
         for (const std::size_t failed : {0U, 2U}) {
             for (const char* key : {"latency_ns", "items_per_second", "peak_bytes", "flops", "ci95_ns"}) {
@@ -151,6 +155,15 @@ private slots:
         QVERIFY2(report.hasValue(), report.hasValue() ? "" : report.error().message.c_str());
         QCOMPARE(report->okCount(), 2);
         QCOMPARE(report->points[1].error->code, ErrorCode::OutOfMemory);
+    }
+
+    void sweepWithoutAPointThatRuns_isTheErrorOfTheFirst() {
+        const auto operations = scripted(
+            {{"load", replies({kLoaded})}, {"memory", replies({remembered(48)})}, {"benchmark", replies({timed(1000)})}});
+        const auto report = operations->sweep("golden::linear", batches({1}), {});
+        QCOMPARE(report.error().code, ErrorCode::InvalidArgument);
+        QVERIFY2(report.error().message.find("batch = 1 lies outside the range 2 and up") != std::string::npos,
+                 report.error().message.c_str());
     }
 
     void unknownDimension_isRefusedWithThoseThereAre() {

@@ -64,6 +64,7 @@ CAUSES = {
     "python-operator": "no such operator is registered here",
     "gradient-inside": "storage of TensorWrapper",
     "unsaved-operator": "Failed serializing node",
+    "random-branch": "stops there too",
     "lost-write": "does not write back either",
     "uncaptured": "UncapturedHigherOrderOp",
     "packed-parameters": "PackedParams",
@@ -187,6 +188,8 @@ def run_group(
     try:
         return compare(worker, bundle, version, handle, unequal)
     except RuntimeError as error:
+        if unequal is not None and "Runtime assertion failed" in str(error):
+            return "as_program", "PyTorch's own program stops there too: " + sentence(str(error))
         return "failed", sentence(str(error))
     finally:
         worker.call("unload", {"handle": handle})
