@@ -120,7 +120,7 @@ class Sample:
 
     def detach(self) -> None:
         """Leaves the model as it was."""
-        for handle in self._handles:
+        for handle in [*self._handles, *(self._rank.handles if self._rank is not None else [])]:
             handle.remove()
         self._handles.clear()
         self._watched.remove()

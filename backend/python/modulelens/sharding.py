@@ -17,8 +17,8 @@ from modulelens.tensor_store import TensorSink
 if TYPE_CHECKING:
     from modulelens.distributed.rank_capture import RankCapture
 
-Sharded: TypeAlias = Literal["full", "local"]
-SHARDED_CHOICES: tuple[Sharded, ...] = ("full", "local")
+Sharded: TypeAlias = Literal["full", "local", "touched-rows"]
+SHARDED_CHOICES: tuple[Sharded, ...] = ("full", "local", "touched-rows")
 
 
 def capture_of_rank(model: nn.Module, store: Path, model_name: str, sharded: Sharded) -> RankCapture | None:

@@ -61,7 +61,8 @@ class ModuleTracer:
 
     Over several ranks (each traces the same block into the same store):
         sharded: "full" gives one bundle of whole modules, put together by the first rank after the step; "local" one
-            bundle a rank, for `python -m modulelens merge`. No rank waits for another inside the step.
+            bundle a rank, for `python -m modulelens merge`; "touched-rows" is "full" with only those rows of torchrec's
+            embedding tables that the captured ids use, the ids renumbered. No rank waits for another inside the step.
         rank_timeout: seconds for which the first rank waits for the others after the step.
 
     Wrong arguments raise ValueError at once. Afterwards nothing of the tracer's raises: what it could not do is in

@@ -270,6 +270,29 @@ def test_shardedEmbeddings_areTheUnshardedCollection(tmp_path: Path, kind: str) 
     assert all(version["state"]["programs"] for version in bundle.versions.values())
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_TORCHREC, reason="torchrec is not installed (requirements/sharded.txt)")
+@pytest.mark.parametrize("kind", ["table_wise", "row_wise", "column_wise"])
+def test_touchedRows_areTheTable_atTheCapturedIds(tmp_path: Path, kind: str) -> None:
+    from sharded_recommender import ROWS, sparse_batch
+
+    bundle = captured(tmp_path, "recommender", kind=kind, sharded="touched-rows")
+    name = "sparse_arch.embedding_bag_collection"
+    for module in bundle.versions:
+        assert largest_difference(bundle, module) <= (1e-7 if kind == "row_wise" else 0), module
+    gathered = torch.load(tmp_path / "tables.pt", weights_only=True)
+    _, sparse = sparse_batch(0)
+    for index in range(3):
+        reference = bundle.versions[name]["state"]["tensors"][f"embedding_bags.t{index}.weight"]
+        used = torch.unique(sparse[f"f{index}"].values())
+        assert reference["touched_rows_of"] == ROWS + 10 * index and reference["shape"][0] == used.numel() < ROWS
+        whole = gathered[f"{name}.embedding_bags.t{index}.weight"]
+        assert torch.equal(decoder_of(bundle).tensor(reference), whole[used])
+    tables = [node for node in bundle.nodes.values() if node["class"].endswith(":EmbeddingBag")]
+    assert all(table["attributes"]["num_embeddings"] == table["parameters"]["weight"]["shape"][0] for table in tables)
+    assert all(version["state"]["programs"] for version in bundle.versions.values())
+
+
 def merge(bundles: list[Path], into: Path, *more: str) -> Path:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "modulelens", "merge", *map(str, bundles), "--into", str(into), *more],

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 
 from modulelens.distributed.parts import Part
 from modulelens.distributed.shard_values import assemble
+from modulelens.distributed.touched_rows import HOW, TouchedRows
 from modulelens.json_types import Json, JsonObject, encode_json
 from modulelens.nodes import Documents
 from modulelens.record import CapturedCall, ModuleRecord
@@ -38,6 +40,7 @@ class GroupMerger:
         self._assembled: dict[str, JsonObject] = {}
         self._copied: set[str] = set()
         self.lacking = 0
+        self._touched = TouchedRows(parts[0])
 
     def records(self) -> dict[str, ModuleRecord]:
         """Returns one record for each captured module, by name, with whole tensors and without a live module."""
@@ -66,6 +69,8 @@ class GroupMerger:
             parameter_bytes=first["state"]["parameter_bytes"],
             parameter_count=first["state"]["parameter_count"],
         )
+        if any("touched_rows_of" in reference for reference in tensors.values()):
+            record.parameter_count, record.parameter_bytes = _sizes(tensors)
         for index in range(len(first["calls"])):
             record.calls.append(CapturedCall(self._call(states, _each(versions, "calls", index), tensors), []))
         return record
@@ -118,6 +123,9 @@ class GroupMerger:
                 }
             else:
                 merged[key] = self._value(_each(documents, key))
+        weight = merged["parameters"].get("weight")
+        if weight is not None and "touched_rows_of" in weight and "num_embeddings" in merged["attributes"]:
+            merged["attributes"]["num_embeddings"] = weight["shape"][0]
         if merged["source"] is not None:
             self._sources.add(self._parts[0].sources[merged["source"]])
         return merged
@@ -138,6 +146,15 @@ class GroupMerger:
             return self._whole(values)
         if first.get("$t") == "module" and first.get("node") is not None:
             return {**first, "node": self._node(_each(values, "node"))}
+        touched = self._touched.renumbered(first, self._store)
+        if touched is not None:
+            values = [touched, *([None] * (len(values) - 1))]
+            first = touched
+            self._copied.add(touched["v"][0]["ref"])
+        rows = self._touched.count(first)
+        if rows is not None:
+            first = {**first, "v": {**first["v"], "num_embeddings": rows}}
+            values = [first, *values[1:]]
         if "ref" in first and "dtype" in first and "shape" in first:
             self._copy(first)
             return first
@@ -161,7 +178,7 @@ class GroupMerger:
             ):
                 local += [{**entry, "part": part} for entry in value["local"]]
         key = repr([(entry["begin"], entry.get("term"), entry.get("ref"), entry["part"].rank) for entry in local])
-        key = f"{dtype}{shape}{key}"
+        key = f"{dtype}{shape}{first.get('table')}{key}"
         if key not in self._assembled:
             self._assembled[key] = self._assemble(first, local)
         kept = ("obj", "parameter", "requires_grad", "kind", "persistent")
@@ -174,13 +191,26 @@ class GroupMerger:
             return {**gap, "gap": first["unsupported"]}
         if first["how"] == "fsdp1":
             return {**gap, "gap": "sharded by FSDP and not computed in the traced block"}
-        whole = assemble(shape, dtype, local, _load)
+        if first["how"] == HOW:
+            rows, reason = self._touched.table(first, local, dtype)
+            whole: torch.Tensor | str = reason or "" if rows is None else rows
+            gap["shape"] = [self._touched.rows[first["table"]].numel(), shape[1]]
+        else:
+            whole = assemble(shape, dtype, local, _load)
         if isinstance(whole, str):
             self.lacking += all("ref" in entry for entry in local)
             return {**gap, "gap": f"not all ranks' parts are there: {whole}"}
         reference = self._store.put(whole)
+        if first["how"] == HOW:
+            reference = {**reference, "touched_rows_of": shape[0]}
         devices = {entry["device"] for entry in local if "device" in entry}
         return {**reference, "device": sorted(devices)[0]} if devices else reference
+
+
+def _sizes(tensors: JsonObject) -> tuple[int, int]:
+    unique = {reference["obj"]: reference for reference in tensors.values() if reference["kind"] == "parameter"}
+    counts = [(math.prod(found["shape"]), getattr(torch, found["dtype"]).itemsize) for found in unique.values()]
+    return sum(count for count, _ in counts), sum(count * size for count, size in counts)
 
 
 def _load(entry: JsonObject) -> torch.Tensor:

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 from modulelens.distributed import dtensors, fsdp, torchrec_modules
 from modulelens.distributed.shard_values import shard_value
@@ -59,6 +60,10 @@ class ModelSharding:
         self._names = names
         self._reference = reference
 
+    def keep_rows(self) -> list[RemovableHandle]:
+        """From now on only used rows are kept of embedding tables. Returns what to remove after the step."""
+        return self._twins.keep_rows()
+
     def hides(self, module: nn.Module) -> bool:
         """Whether what lies below the module is the sharding's own."""
         return self._twins.hides(module)
@@ -94,7 +99,7 @@ class ModelSharding:
 
     def begin(self, module: nn.Module, run: int) -> None:
         if run != self._run:
-            self._twins.refresh()
+            self._twins.begin_run(run)
         self._run = run
         for unit in self._units.get(id(module), ()):
             for managed in unit.parameters:
@@ -122,6 +127,9 @@ class ModelSharding:
             return [self.with_computed(item) for item in value]
         if not isinstance(value, dict):
             return value
+        if value.get("$t") == "shard" and "awaits_rows" in value:
+            kept = {key: item for key, item in value.items() if key != "awaits_rows"}
+            return {**kept, "local": self._twins.rows_of(value, self._part)}
         if value.get("$t") == "shard" and "awaits" in value:
             slot, run = value["awaits"]
             computed = copy.deepcopy(self._computed.get((slot, run)))

@@ -36,6 +36,7 @@ class RankCapture:
         self._model = model
         self._store = store
         self._sharded = sharded
+        self.handles = self.sharding.keep_rows() if sharded == "touched-rows" else []
         first = self.sharding.first_rank
         self._copies_of = first if sharded != "local" and first < self.ranks.rank else None
         if sharded != "local":
