@@ -9,7 +9,6 @@ import contextlib
 import functools
 import json
 import os
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -121,12 +120,11 @@ class EarlierTensors:
 
 
 def _share(file: EarlierFile) -> float:
-    """The part of the file's tensor data that is used."""
+    """The part of the file's tensor data that is used; 0 when nothing would say what the bytes of the rest are."""
     if file.link is None or not file.used:
         return 0.0
-    sizes = tensor_sizes(file.link)
-    return _sum(sizes, file.used) / max(_sum(sizes, file.keys), 1)
-
-
-def _sum(sizes: dict[str, int], keys: Collection[str]) -> int:
-    return sum(sizes.get(key, 0) for key in keys)
+    tensors = tensor_sizes(file.link)
+    if any(tensors[key][0] == "U8" for key in file.keys if key not in file.used):
+        return 0.0
+    used = sum(tensors[key][1] for key in file.used)
+    return used / max(sum(tensors[key][1] for key in file.keys), 1)

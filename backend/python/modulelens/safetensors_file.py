@@ -100,12 +100,12 @@ def read_tensor_bytes(path: Path, key: str) -> torch.Tensor:
         return torch.frombuffer(bytearray(memory[8 + length + begin : 8 + length + end]), dtype=torch.uint8).clone()
 
 
-def tensor_sizes(path: Path) -> dict[str, int]:
-    """Returns the bytes of each tensor of a file by key."""
+def tensor_sizes(path: Path) -> dict[str, tuple[str, int]]:
+    """Returns safetensors' dtype and the bytes of each tensor of a file by key."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length))
-    return {key: entry["data_offsets"][1] - entry["data_offsets"][0] for key, entry in header.items()}
+    return {key: (entry["dtype"], entry["data_offsets"][1] - entry["data_offsets"][0]) for key, entry in header.items()}
 
 
 class _CountingWriter:

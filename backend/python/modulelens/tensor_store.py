@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -30,6 +30,7 @@ from modulelens.safetensors_file import (
 _SHARD_BYTES = 128 << 20
 _MAX_WAITING = 2
 _HASHING_THREADS = 2
+_Result = TypeVar("_Result")
 _OPAQUE_DTYPE = re.compile("u?int[1-7]")
 
 
@@ -227,7 +228,8 @@ class TensorStore:
         sizes = [shard.result() for shard in self._shards]
         # Only now, so that the step does not pay for it.
         with ThreadPoolExecutor(_HASHING_THREADS, thread_name_prefix="modulelens-digest") as hashing:
-            digests = list(hashing.map(file_digest, [shard.path for shard in self._shards]))
+            futures = [_submitted(hashing, file_digest, shard.path) for shard in self._shards]
+            digests = [future.result() for future in futures]
         for shard, sha256, size in zip(self._shards, digests, sizes, strict=True):
             self.files.append(TensorFile(f"tensors/{shard.path.name}", sha256, size, shard.keys))
         self._shards = []
@@ -258,7 +260,7 @@ class TensorStore:
             if self._writer is None:
                 self._writer = ThreadPoolExecutor(1, thread_name_prefix="modulelens-writer")
             path = self._folder / f"{len(self._shards):04d}.safetensors"
-            shard = _Shard(path, tensors, self._writer.submit(write_safetensors, path, tensors))
+            shard = _Shard(path, tensors, _submitted(self._writer, write_safetensors, path, tensors))
         except (OSError, RuntimeError) as error:
             self._failure = self._failure or (error if isinstance(error, OSError) else OSError(str(error)))
             return
@@ -347,6 +349,19 @@ class _Shard:
     def _release(self, future: Future[int]) -> None:
         if not future.cancelled() and future.exception() is None:
             self.tensors = {}
+
+
+def _submitted(executor: ThreadPoolExecutor, function: Callable[..., _Result], *args: Any) -> Future[_Result]:
+    """Submits a call; makes it at once when the interpreter ends, where executors take nothing more."""
+    try:
+        return executor.submit(function, *args)
+    except RuntimeError:
+        future: Future[_Result] = Future()
+        try:
+            future.set_result(function(*args))
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
 
 def _name(file: EarlierFile) -> str:

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -114,6 +116,17 @@ def test_background_neverBlocksTheNextStep(tmp_path: Path, monkeypatch: pytest.M
     assert tracer.bundle == tracer.bundles[1]
 
 
+def test_processThatEndsMeanwhile_stillWritesItsBundle(tmp_path: Path) -> None:
+    code = (
+        "import sys, torch; from modulelens import ModuleTracer; model = torch.nn.Linear(300, 300)\n"
+        "with ModuleTracer(model, sys.argv[1], 'm', programs=False, background=True):\n    model(torch.ones(1, 300))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    (bundle,) = tmp_path.iterdir()
+    check_bundle(bundle)
+
+
 def test_sameStepAgain_storesNoTensorAgain(tmp_path: Path) -> None:
     model = nn.Sequential(nn.Linear(300, 300), nn.ReLU())
     x = torch.randn(64, 300)
@@ -151,6 +164,24 @@ def test_littleOfAnEarlierFile_isCopiedAndNotLinked(tmp_path: Path) -> None:
     bundle = check_bundle(tracer.bundle)
     assert {path.name[0] for path in bundle.folder.rglob("*.safetensors") if path.stat().st_size > 6000} == {"0"}
     assert sum(path.stat().st_size for path in bundle.folder.rglob("*.safetensors")) < 40_000
+
+
+def test_earlierFileWithBytesOfUnknownKind_isNotLinked(tmp_path: Path) -> None:
+    model = nn.Linear(30, 30)
+    model.register_buffer("phase", torch.zeros(3, dtype=torch.complex64))
+    x = torch.randn(2, 30)
+    with ModuleTracer(model, tmp_path, "m", programs=False):
+        model(x)
+    del model.phase
+    with ModuleTracer(model, tmp_path, "m", programs=False) as tracer:
+        model(x)
+    assert tracer.bundle is not None
+    bundle = check_bundle(tracer.bundle)
+    stored = {key for entry in bundle.index["tensors"] for key in entry["keys"]}
+    assert stored == {reference["ref"] for reference in bundle.versions[""]["state"]["tensors"].values()} | {
+        bundle.call()["args"][0]["ref"],
+        bundle.call()["output"]["ref"],
+    }
 
 
 def test_earlierFileThatWasCut_isNotUsed(tmp_path: Path) -> None:
