@@ -63,6 +63,7 @@ private slots:
     void folderOfBundles_stopsAtTheBadOne();
     void goldenBundle_imports_data();
     void goldenBundle_imports();
+    void oddBundle_keepsWhatItsCallsName();
     void defaultFolder_followsEnvironment();
 };
 
@@ -509,6 +510,29 @@ void LocalRegistryTest::goldenBundle_imports() {
                  tensor.tensor.digest);
     }
     QVERIFY(registry.runOf(top.id)->has_value());
+}
+
+/// Nodes that only calls name, and tensors inside values of every kind.
+void LocalRegistryTest::oddBundle_keepsWhatItsCallsName() {
+    RegistryFixture fixture;
+    LocalRegistry& registry = fixture.registry();
+    const auto report = registry.import(modulelens::test::dataPath("capture/v1-odd"), {}, {});
+    QVERIFY2(report, fixture.message(report));
+    QCOMPARE(fixture.problems(), QStringList());
+    const VersionSummary top = registry.resolve("odd::").value();
+    const auto document = registry.versionDocument(top.id);
+    QVERIFY2(document, fixture.message(document));
+    int nodes = 0;
+    for (const capture::CallDocument& call : document->calls) {
+        if (!call.node.empty()) {
+            const auto node = registry.node(call.node);
+            QVERIFY2(node, fixture.message(node));
+            ++nodes;
+        }
+    }
+    QCOMPARE(nodes, 3);
+    const auto tensors = registry.tensors(document->tensorDigests());
+    QVERIFY2(tensors, fixture.message(tensors));
 }
 
 void LocalRegistryTest::defaultFolder_followsEnvironment() {
