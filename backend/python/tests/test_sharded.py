@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 import torch
 from bundle_check import Bundle, check_bundle
+from conftest import Capture
 from replay import decoder_of, replay
 from sharded_models import Net
 from torch.utils import _pytree as pytree
@@ -202,7 +203,13 @@ def test_localBundles_mergeOffline_asFullOnesDo(tmp_path: Path) -> None:
         assert merged.versions[module]["state"]["node"] == version["state"]["node"]
         assert merged.versions[module]["calls"] == version["calls"]
 
-    partial = check_bundle(merge(bundles[:1] + bundles[2:], tmp_path / "partial"))
+    assert merge_code([bundles[0], bundles[0]], tmp_path) == 9
+    document = next((bundles[1] / "versions").iterdir())
+    document.write_bytes(document.read_bytes()[:-5])
+    assert merge_code(bundles, tmp_path) == 9
+    bundles[1] = bundles[0]
+
+    partial = check_bundle(merge(bundles[1:], tmp_path / "partial"))
     assert partial.index["complete"] is False and "is missing" in partial.index["incomplete_reason"]
 
 
@@ -291,6 +298,21 @@ def test_touchedRows_areTheTable_atTheCapturedIds(tmp_path: Path, kind: str) -> 
     tables = [node for node in bundle.nodes.values() if node["class"].endswith(":EmbeddingBag")]
     assert all(table["attributes"]["num_embeddings"] == table["parameters"]["weight"]["shape"][0] for table in tables)
     assert all(version["state"]["programs"] for version in bundle.versions.values())
+
+
+def test_mergeOfOtherThings_isRefused(tmp_path: Path, capture: Capture, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle = capture(Net(), torch.randn(4, 8))
+    assert merge_code([tmp_path], tmp_path / "out") == 3
+    assert "is no bundle folder" in capsys.readouterr().err
+    assert merge_code([bundle.folder], tmp_path / "out") == 9
+    assert "is not the bundle of one rank" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def merge_code(bundles: list[Path], into: Path) -> int:
+    from modulelens.distributed.merge_command import main
+
+    return main([*map(str, bundles), "--into", str(into)])
 
 
 def merge(bundles: list[Path], into: Path, *more: str) -> Path:

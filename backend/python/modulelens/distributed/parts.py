@@ -32,7 +32,7 @@ class Part:
         if self.index.get("schema") != "modulelens.bundle" or self.index.get("schema_version") != 1:
             raise PartError(f"{folder} holds no bundle that this version can read")
         digest = hashlib.sha256(content).hexdigest()
-        if self._read("bundle.sha256").split()[:1] != [digest.encode()]:
+        if self._read("bundle.sha256") != f"{digest}  bundle.json\n".encode():
             raise PartError(f"{folder}: bundle.json was changed after it was written")
         ranks: JsonObject | None = self.index.get("ranks")
         if ranks is None or ranks.get("rank") is None:
