@@ -264,7 +264,7 @@ private:
         if (!m_given.contains(length)) {
             return viewOf("_" + argument);
         }
-        const graph::Argument given = take(length);
+        graph::Argument given = take(length);
         if (std::holds_alternative<graph::NoneArgument>(given)) {
             return given;
         }
@@ -281,7 +281,7 @@ private:
 
     /// The part of a copied base that one argument was of the original.
     graph::Argument viewOf(const std::string& prefix) {
-        const graph::Argument index = take(prefix + "_base_index");
+        graph::Argument index = take(prefix + "_base_index");
         if (std::holds_alternative<graph::NoneArgument>(index)) {
             return index;
         }

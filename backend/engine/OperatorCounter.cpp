@@ -6,6 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/functorch/DynamicLayer.h>
 #include <ATen/record_function.h>
 #include <atomic>
 #include <mutex>
@@ -125,7 +126,12 @@ bool isComposite(const at::RecordFunction& function) {
 
 graph::OperatorCost resolve(const at::RecordFunction& function, const graph::OperatorCost& own, const Children& children) {
     graph::OperatorCost cost = own;
-    if (own.coverage == graph::Coverage::Counted || children.count == 0) {
+    if (children.count == 0) {
+        return cost;
+    }
+    // Under torch.vmap an operator sees one example; what it calls sees all of them.
+    const bool isOneOfMany = !at::functorch::getDynamicLayerStack().empty();
+    if (own.coverage == graph::Coverage::Counted && !isOneOfMany) {
         return cost;
     }
     // A kernel that wraps a product counts as the product.
@@ -139,7 +145,7 @@ graph::OperatorCost resolve(const at::RecordFunction& function, const graph::Ope
         cost.maskedFlops = children.sum.maskedFlops;
         cost.coverage = cost.coverage == graph::Coverage::Unknown ? graph::Coverage::Unknown : graph::Coverage::Counted;
     }
-    if (!cost.bytesMoved) {
+    if (!cost.bytesMoved || isOneOfMany) {
         cost.bytesMoved = children.sum.bytesMoved;
     }
     return cost;

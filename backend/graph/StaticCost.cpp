@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace modulelens::graph {
 
@@ -146,10 +147,64 @@ private:
                 const Nodes inner = countHigherOrder(graph, node, name, repeats);
                 nodes.insert(nodes.end(), inner.begin(), inner.end());
             } else {
-                nodes.push_back(countNode(graph, node, name, repeats));
+                Count count(repeats);
+                count *= examplesOf(graph, node, name);
+                nodes.push_back(countNode(graph, node, name, count.value().value_or(std::numeric_limits<std::int64_t>::max())));
             }
         }
         return nodes;
+    }
+
+    /// How many examples torch.vmap runs `node` for: the graph's shapes are those of one. 1 outside of it.
+    std::int64_t examplesOf(const Graph& graph, const Node& node, const std::string& name) {
+        constexpr std::string_view kVmap = "torch::_functorch.predispatch.";
+        constexpr std::int64_t kMost = std::int64_t{1} << 40;
+        const auto numberAt = [&](std::size_t i) -> std::int64_t {
+            const CostArgument argument = i < node.inputs.size() ? costArgument(graph, node.inputs[i].argument) : CostNone{};
+            const auto* number = std::get_if<std::int64_t>(&argument);
+            return number == nullptr ? 0 : *number;
+        };
+        if (name == std::string(kVmap) + "_vmap_increment_nesting") {
+            m_examples.push_back(std::clamp<std::int64_t>(numberAt(0), 0, kMost));
+        } else if (name == std::string(kVmap) + "_vmap_decrement_nesting" && !m_examples.empty()) {
+            m_examples.pop_back();
+        }
+        // A value belongs to the levels of what it is made of.
+        std::set<std::size_t> levels;
+        const auto visit = [&](const Argument& argument, const auto& each) {
+            if (const auto* value = std::get_if<ValueArgument>(&argument)) {
+                each(value->value);
+            } else if (const auto* list = std::get_if<ValueListArgument>(&argument)) {
+                std::for_each(list->values.begin(), list->values.end(), each);
+            }
+        };
+        const auto key = [&](ValueId id) { return std::pair(&graph, id); };
+        for (const NamedArgument& input : node.inputs) {
+            visit(input.argument, [&](ValueId id) {
+                if (const auto known = m_levels.find(key(id)); known != m_levels.end()) {
+                    levels.insert(known->second.begin(), known->second.end());
+                }
+            });
+        }
+        if (name == std::string(kVmap) + "_add_batch_dim" && numberAt(2) > 0) {
+            levels.insert(static_cast<std::size_t>(numberAt(2)));
+        } else if (name == std::string(kVmap) + "_remove_batch_dim") {
+            levels.erase(static_cast<std::size_t>(std::max<std::int64_t>(numberAt(1), 0)));
+        }
+        if (levels.empty()) {
+            return 1;
+        }
+        for (const Argument& output : node.outputs) {
+            visit(output, [&](ValueId id) { m_levels[key(id)] = levels; });
+        }
+        std::int64_t examples = 1;
+        for (const std::size_t level : levels) {
+            const std::int64_t size = level <= m_examples.size() ? m_examples[level - 1] : 1;
+            if (__builtin_mul_overflow(examples, size, &examples) || examples > kMost) {
+                return kMost;
+            }
+        }
+        return examples;
     }
 
     NodeCost countNode(const Graph& graph, const Node& node, const std::string& name, std::int64_t repeats) {
@@ -363,6 +418,8 @@ private:
     const Symbols& m_given;
     Symbols m_symbols;
     bool m_isComplete = true;
+    std::vector<std::int64_t> m_examples;  ///< Of each level of torch.vmap that is open.
+    std::map<std::pair<const Graph*, ValueId>, std::set<std::size_t>> m_levels;  ///< Of values inside torch.vmap.
 };
 
 }  // namespace

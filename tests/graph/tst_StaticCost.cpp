@@ -143,6 +143,49 @@ private slots:
         QVERIFY(staticCosts(program, {}).unknown.empty());
     }
 
+    void operatorsThatCallAnother_countAsThat() {
+        for (const char* name : {"with_effects", "out_dtype"}) {
+            Program program;
+            program.graph = product(size(3));
+            Node call = program.graph.nodes[0];
+            const OperatorArgument called{call.target};
+            const bool isTyped = std::string(name) == "out_dtype";
+            call.target = std::string("torch.ops.higher_order.") + name;
+            if (isTyped) {
+                call.inputs[0].name = call.inputs[1].name = "";
+                call.inputs.insert(call.inputs.begin(), {{"", called}, {"", ScalarTypeArgument{}}});
+            } else {
+                call.inputs.insert(call.inputs.begin(), {{"", NoneArgument{}}, {"", called}});
+            }
+            program.graph.nodes = {call};
+            QCOMPARE(staticCosts(program, {}).flops, 120);
+        }
+    }
+
+    void vmap_countsEveryExample() {
+        const std::string vmap = "torch._functorch.predispatch.";
+        const auto step = [&](const char* name, std::vector<Argument> inputs, std::vector<Argument> outputs) {
+            Node node = higherOrder("", std::move(inputs));
+            node.target = vmap + name;
+            node.outputs = std::move(outputs);
+            return node;
+        };
+        Program program;
+        program.graph = product(size(3));
+        const Node inside = program.graph.nodes[0];
+        const ValueId left = std::get<ValueArgument>(inside.inputs[0].argument).value;
+        const Argument result = inside.outputs[0];
+        program.graph.nodes = {
+            step("_vmap_increment_nesting", {IntegerArgument{6}, StringArgument{"error"}}, {}),
+            inside,
+            step("_add_batch_dim", {ValueArgument{left}, IntegerArgument{0}, IntegerArgument{1}}, {ValueArgument{left}}),
+            inside,
+            step("_remove_batch_dim", {result, IntegerArgument{1}, IntegerArgument{6}, IntegerArgument{0}}, {}),
+            step("_vmap_decrement_nesting", {}, {})};
+        // Once for what all examples share, six times for what each has.
+        QCOMPARE(staticCosts(program, {}).flops, 7 * 120);
+    }
+
     void overflowingTotal_doesNotWrap() {
         Program program;
         const SymbolicInteger huge = size(std::int64_t{1} << 20);
