@@ -67,6 +67,7 @@ std::vector<Case> cases() {
         {"addbmm", "aten::addbmm", {tensor({3, 5}), tensor({2, 3, 4}), tensor({2, 4, 5})}, {}, 240},
         {"addmm with activation", "aten::_addmm_activation", {tensor({16}), tensor({8, 32}), tensor({32, 16})}, {}, 8192},
         {"int mm", "aten::_int_mm", {tensor({32, 32}), tensor({32, 32})}, {}, 65536},
+        {"affine grid", "aten::affine_grid_generator", {tensor({3, 2, 3})}, {tensor({3, 5, 5, 2})}, 900},
         {"scaled mm", "aten::_scaled_mm", {tensor({32, 32}), tensor({32, 32})}, {}, 65536},
         {"grouped mm of batches", "aten::_grouped_mm", {tensor({4, 16, 32}), tensor({4, 32, 16})}, {}, 65536},
         {"grouped mm of rows", "aten::_scaled_grouped_mm", {tensor({64, 32}), tensor({4, 32, 16})}, {}, 65536},

@@ -211,6 +211,19 @@ Flops linearBackward(const OperatorCall& call) {
     return count.value();
 }
 
+/// Homogeneous places times the matrix of each sample: theta [batch, 2, 3] or [batch, 3, 4], output [batch, …, 2 or 3].
+std::optional<std::int64_t> affineGrid(const OperatorCall& call) {
+    const Shape* theta = shapeAt(call, 0);
+    const Shape* output = outputShape(call);
+    if (theta == nullptr || output == nullptr || theta->empty()) {
+        return std::nullopt;
+    }
+    Count count(2);
+    multiplyAll(count, *output);
+    count *= theta->back();
+    return count.value();
+}
+
 constexpr std::array kRows = {
     FormulaRow{"aten::linear", "input weight bias", linear, biasOfLinear<2>},
     FormulaRow{"aten::mkldnn_linear", "self weight bias", linear, biasOfLinear<2>},
@@ -231,6 +244,7 @@ constexpr std::array kRows = {
     FormulaRow{"aten::_scaled_mm", "self mat2", productOf<0, 1>, nothing},
     FormulaRow{"aten::_grouped_mm", "self mat2", groupedProduct, nothing},
     FormulaRow{"aten::_scaled_grouped_mm", "self mat2", groupedProduct, nothing},
+    FormulaRow{"aten::affine_grid_generator", "theta size", affineGrid, nothing},
     FormulaRow{"aten::inner", "self other", inner, nothing},
     FormulaRow{"aten::tensordot", "self other dims_self dims_other", tensordot, nothing},
     FormulaRow{"aten::bilinear", "input1 input2 weight bias", bilinear},

@@ -133,7 +133,7 @@ constexpr std::string_view kPooling =
     "_upsample_nearest_exact1d_backward _upsample_nearest_exact2d _upsample_nearest_exact2d_backward "
     "_upsample_nearest_exact3d _upsample_nearest_exact3d_backward adaptive_avg_pool1d adaptive_avg_pool2d "
     "adaptive_avg_pool3d adaptive_avg_pool3d_backward adaptive_max_pool1d adaptive_max_pool2d "
-    "adaptive_max_pool2d_backward adaptive_max_pool3d adaptive_max_pool3d_backward affine_grid_generator "
+    "adaptive_max_pool2d_backward adaptive_max_pool3d adaptive_max_pool3d_backward "
     "affine_grid_generator_backward avg_pool2d_backward avg_pool3d_backward channel_shuffle col2im "
     "constant_pad_nd cudnn_affine_grid_generator cudnn_affine_grid_generator_backward cudnn_grid_sampler "
     "cudnn_grid_sampler_backward fractional_max_pool2d fractional_max_pool2d_backward "
