@@ -102,7 +102,8 @@ bool canStandIn(const at::Tensor& tensor) {
 }  // namespace
 
 base::Result<std::unique_ptr<CallBinding>> CallBinding::bind(LoadedProgram& program, const nlohmann::json& call,
-                                                             const std::vector<protocol::Extent>& tensors) {
+                                                             const std::vector<protocol::Extent>& tensors,
+                                                             const std::atomic<bool>& stop) {
     std::unique_ptr<CallBinding> binding(new CallBinding(program));
     auto parsed = capture::parseCallDocument(call);
     if (!parsed) {
@@ -134,7 +135,7 @@ base::Result<std::unique_ptr<CallBinding>> CallBinding::bind(LoadedProgram& prog
         binding->bindInputs();
         binding->checkInputs();
         binding->applyStateBefore();
-        binding->prepareForeign();
+        binding->prepareForeign(stop);
         return std::move(binding);
     });
 }
@@ -278,13 +279,13 @@ void CallBinding::applyStateBefore() {
     }
 }
 
-void CallBinding::prepareForeign() {
+void CallBinding::prepareForeign(const std::atomic<bool>& stop) {
     if (m_program.foreign() != nullptr) {
         const Modes modes(m_call, m_program.devices(), false);
-        m_program.prepare(m_inputs);
         m_hasRun = true;
         m_isSettled = false;
         m_mustCompare = true;
+        m_program.prepare(m_inputs, stop);
     }
 }
 
@@ -361,7 +362,7 @@ CallBinding::Outcome CallBinding::run(const std::atomic<bool>& stop, const RunOp
         const TransformScope transforms;
         const auto start = std::chrono::steady_clock::now();
         if (ForeignProgram* foreign = m_program.foreign()) {
-            outcome.outputs = foreign->run(inputs, options.observer);
+            outcome.outputs = foreign->run(inputs, stop, options.observer);
         } else {
             outcome.outputs = m_executor.run(m_program.plan(), inputs, stop, options.observer);
         }

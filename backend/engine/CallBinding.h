@@ -19,9 +19,11 @@ namespace modulelens::engine {
 class CallBinding {
 public:
     /// `tensors` is data beyond what load named. InvalidArgument: the call belongs to another program, or differs from what
-    /// the program was exported with. NotFound: an input was not captured. Corrupt, Unsupported.
+    /// the program was exported with. NotFound: an input was not captured. Corrupt, Unsupported. A foreign program runs a few
+    /// times: Cancelled.
     [[nodiscard]] static base::Result<std::unique_ptr<CallBinding>> bind(LoadedProgram& program, const nlohmann::json& call,
-                                                                         const std::vector<protocol::Extent>& tensors);
+                                                                         const std::vector<protocol::Extent>& tensors,
+                                                                         const std::atomic<bool>& stop);
     /// Gives the program its own state back.
     ~CallBinding();
     CallBinding(const CallBinding&) = delete;
@@ -68,7 +70,7 @@ private:
     void bindUserInput(std::size_t index, const std::string& pointer);
     void checkConstantInput(const graph::InputSpec& spec, const std::string& pointer) const;
     void applyStateBefore();
-    void prepareForeign();
+    void prepareForeign(const std::atomic<bool>& stop);
     void settle();
     void putInPlace();
     void writeBack(const std::vector<c10::IValue>& outputs);

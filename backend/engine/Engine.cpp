@@ -76,7 +76,7 @@ struct Engine::Data {
         const Interruption interruption(job.stop, params.timeoutMs);
         base::Result<T> result = torchGuarded(program.value()->name(), [&]() -> base::Result<T> {
             at::set_num_threads(params.threads.value_or(defaultThreads));
-            auto binding = CallBinding::bind(*program.value(), params.call, params.tensors);
+            auto binding = CallBinding::bind(*program.value(), params.call, params.tensors, interruption.flag());
             if (!binding) {
                 return binding.error();
             }
@@ -288,7 +288,7 @@ base::Result<protocol::BenchmarkResult> Engine::benchmark(const protocol::Benchm
             if (!program) {
                 return program.error();
             }
-            auto second = CallBinding::bind(*program.value(), params.against->call, params.against->tensors);
+            auto second = CallBinding::bind(*program.value(), params.against->call, params.against->tensors, stop);
             if (!second) {
                 return second.error().within(program.value()->name());
             }

@@ -70,10 +70,16 @@ public:
 
     [[nodiscard]] std::shared_ptr<const Plan> plan() const override { return m_plan; }
     void adopt(const Leaves&) override {}
-    void prepare(const std::vector<c10::IValue>& inputs) override { (void)run(inputs, nullptr); }
+    void prepare(const std::vector<c10::IValue>& inputs, const std::atomic<bool>& stop) override {
+        (void)run(inputs, stop, nullptr);
+    }
     void restore() override {}
 
-    [[nodiscard]] std::vector<c10::IValue> run(const std::vector<c10::IValue>& inputs, StepObserver* observer) override {
+    [[nodiscard]] std::vector<c10::IValue> run(const std::vector<c10::IValue>& inputs, const std::atomic<bool>& stop,
+                                               StepObserver* observer) override {
+        if (stop.load(std::memory_order_relaxed)) {
+            throw Failure({base::ErrorCode::Cancelled, "the run was cancelled", ""});
+        }
         const Step& step = m_plan->root.steps.front();
         std::vector<at::Tensor> tensors;
         for (std::size_t i = 0; i < inputs.size(); ++i) {

@@ -16,18 +16,20 @@
 namespace modulelens::engine {
 
 /// A program that LibTorch runs as a whole, in the shape of a plan, so that every pass can watch it: a step is an operator of
-/// one module, however often it runs. Confined to its thread. Throws what LibTorch throws, and Failure.
+/// one call of a module, however often it runs there. Confined to its thread. Throws what LibTorch throws, and Failure;
+/// Cancelled when `stop` becomes true.
 class ForeignProgram {
 public:
     virtual ~ForeignProgram() = default;
 
     /// One input for each argument, one output for each tensor of the result. Changes only in prepare().
     [[nodiscard]] virtual std::shared_ptr<const Plan> plan() const = 0;
-    /// Makes the program read the tensors of `state` where it has parameters and buffers of their names.
+    /// Makes the program read the tensors of `state` where it has parameters and buffers of their names. Called once, first.
     virtual void adopt(const Leaves& state) = 0;
     /// Finds the steps that a run on `inputs` takes. Runs it a few times.
-    virtual void prepare(const std::vector<c10::IValue>& inputs) = 0;
-    [[nodiscard]] virtual std::vector<c10::IValue> run(const std::vector<c10::IValue>& inputs, StepObserver* observer) = 0;
+    virtual void prepare(const std::vector<c10::IValue>& inputs, const std::atomic<bool>& stop) = 0;
+    [[nodiscard]] virtual std::vector<c10::IValue> run(const std::vector<c10::IValue>& inputs, const std::atomic<bool>& stop,
+                                                       StepObserver* observer) = 0;
     /// Gives back what runs changed and state() does not hold.
     virtual void restore() = 0;
 };

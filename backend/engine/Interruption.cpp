@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "backend/engine/Interruption.h"
 
+#include "backend/engine/OperatorStop.h"
+
 #include <chrono>
 #include <string>
 #include <utility>
@@ -9,20 +11,33 @@
 namespace modulelens::engine {
 
 Interruption::Interruption(std::stop_token stop, std::optional<std::int64_t> timeoutMs)
-    : m_timeoutMs(timeoutMs), m_callback(std::move(stop), SetFlag{&m_flag}) {
+    : m_timeoutMs(timeoutMs), m_callback(std::in_place, std::move(stop), SetFlag{&m_flag}) {
     if (timeoutMs) {
         m_timer = std::jthread([this](const std::stop_token& finished) { waitForLimit(finished, *m_timeoutMs); });
     }
 }
 
-Interruption::~Interruption() = default;
+Interruption::~Interruption() {
+    // Whoever sets the flag has done so, or never will.
+    m_callback.reset();
+    if (m_timer.joinable()) {
+        m_timer.request_stop();
+        m_timer.join();
+    }
+    OperatorStop::withdraw();
+}
+
+void Interruption::SetFlag::operator()() const noexcept {
+    flag->store(true, std::memory_order_relaxed);
+    OperatorStop::request();
+}
 
 void Interruption::waitForLimit(const std::stop_token& finished, std::int64_t timeoutMs) {
     std::unique_lock lock(m_mutex);
     m_wake.wait_for(lock, finished, std::chrono::milliseconds(timeoutMs), [] { return false; });
     if (!finished.stop_requested()) {
         m_isTimedOut.store(true);
-        m_flag.store(true);
+        SetFlag{&m_flag}();
     }
 }
 

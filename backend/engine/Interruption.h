@@ -14,7 +14,8 @@
 
 namespace modulelens::engine {
 
-/// Turns a stop token and a time limit into the one flag that the executor looks at between two operators. Thread-safe.
+/// Turns a stop token and a time limit into the one flag that the executor looks at between two operators, and tells
+/// OperatorStop. Thread-safe.
 class Interruption {
 public:
     Interruption(std::stop_token stop, std::optional<std::int64_t> timeoutMs);
@@ -29,7 +30,7 @@ public:
 private:
     struct SetFlag {
         std::atomic<bool>* flag;
-        void operator()() const noexcept { flag->store(true, std::memory_order_relaxed); }
+        void operator()() const noexcept;
     };
 
     void waitForLimit(const std::stop_token& finished, std::int64_t timeoutMs);
@@ -37,7 +38,7 @@ private:
     std::atomic<bool> m_flag{false};
     std::atomic<bool> m_isTimedOut{false};
     std::optional<std::int64_t> m_timeoutMs;
-    std::stop_callback<SetFlag> m_callback;
+    std::optional<std::stop_callback<SetFlag>> m_callback;
     std::mutex m_mutex;
     std::condition_variable_any m_wake;
     std::jthread m_timer;

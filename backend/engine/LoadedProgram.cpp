@@ -163,9 +163,9 @@ base::Result<std::unique_ptr<LoadedProgram>> LoadedProgram::loadForeign(const pr
     });
 }
 
-void LoadedProgram::prepare(const std::vector<c10::IValue>& inputs) {
+void LoadedProgram::prepare(const std::vector<c10::IValue>& inputs, const std::atomic<bool>& stop) {
     if (m_foreign != nullptr) {
-        m_foreign->prepare(inputs);
+        m_foreign->prepare(inputs, stop);
         m_plan = m_foreign->plan();
     }
 }

@@ -9,6 +9,7 @@
 #include "backend/engine/TensorStore.h"
 #include "backend/protocol/WorkerMessages.h"
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -55,7 +56,7 @@ public:
     /// The program when it is no exported one, else null.
     [[nodiscard]] ForeignProgram* foreign() const { return m_foreign.get(); }
     /// Finds the steps of a foreign program for these inputs; nothing to do for others.
-    void prepare(const std::vector<c10::IValue>& inputs);
+    void prepare(const std::vector<c10::IValue>& inputs, const std::atomic<bool>& stop);
 
 private:
     LoadedProgram();

@@ -2,16 +2,18 @@
 // SPDX-License-Identifier: MIT
 #include "backend/engine/BytesAdapter.h"
 #include "backend/engine/ForeignProgram.h"
-#include "backend/engine/ScriptScopes.h"
+#include "backend/engine/OperatorStop.h"
+#include "backend/engine/ScriptError.h"
+#include "backend/engine/ScriptFrames.h"
 #include "backend/engine/ValueEncoding.h"
 
 #include <ATen/record_function.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/passes/inliner.h>
-#include <torch/csrc/jit/runtime/interpreter.h>
 #include <torch/csrc/jit/serialization/import.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace modulelens::engine {
 
@@ -211,12 +213,12 @@ public:
         const std::shared_ptr<Plan> plan = makeForeignPlan(m_interface);
         plan->operatorCount = operatorCount(m_module);
         m_plan = plan;
-        keepPristine();
     }
 
     [[nodiscard]] std::shared_ptr<const Plan> plan() const override { return m_plan; }
 
     void adopt(const Leaves& state) override {
+        std::set<std::pair<const c10::ivalue::Object*, std::size_t>> lent;
         for (const auto& entry : m_module.named_modules()) {
             const c10::ClassTypePtr type = entry.value.type();
             for (std::size_t i = 0; i < type->numAttributes(); ++i) {
@@ -224,31 +226,32 @@ public:
                 const Leaf* leaf = state.find(name);
                 if (leaf != nullptr && (type->is_parameter(i) || type->is_buffer(i))) {
                     entry.value._ivalue()->setSlot(i, leaf->tensor);
+                    lent.emplace(entry.value._ivalue().get(), i);
                 }
             }
         }
-        keepPristine();
+        keepPristine(lent);
     }
 
-    void prepare(const std::vector<c10::IValue>& inputs) override {
+    void prepare(const std::vector<c10::IValue>& inputs, const std::atomic<bool>& stop) override {
         for (int i = 0; i < kRunsBeforeSteps; ++i) {
             restore();
-            (void)run(inputs, nullptr);
+            (void)run(inputs, stop, nullptr);
         }
         restore();
-        findSteps(inputs);
+        findSteps(inputs, stop);
         restore();
     }
 
-    [[nodiscard]] std::vector<c10::IValue> run(const std::vector<c10::IValue>& inputs, StepObserver* observer) override {
+    [[nodiscard]] std::vector<c10::IValue> run(const std::vector<c10::IValue>& inputs, const std::atomic<bool>& stop,
+                                               StepObserver* observer) override {
         std::vector<c10::IValue> outputs;
-        const auto call = [&] { flatten(m_module.forward(inputs), outputs); };
         if (observer == nullptr) {
-            call();
+            flatten(forward(inputs, stop), outputs);
         } else {
             m_next = 0;
             const OperatorWatch watch(*observer, [this](const char* name) -> const Step& { return stepOf(name); });
-            call();
+            flatten(forward(inputs, stop), outputs);
         }
         outputs.resize(m_plan->program->outputs.size());
         return outputs;
@@ -265,37 +268,57 @@ public:
     }
 
 private:
+    [[nodiscard]] c10::IValue forward(const std::vector<c10::IValue>& inputs, const std::atomic<bool>& stop) {
+        const base::Error cancelled{base::ErrorCode::Cancelled, "the run was cancelled", ""};
+        if (stop.load(std::memory_order_relaxed)) {
+            throw Failure(cancelled);
+        }
+        const OperatorStop operatorStop(stop);
+        try {
+            return m_module.forward(inputs);
+        } catch (const c10::OutOfMemoryError&) {
+            throw;
+        } catch (const std::exception& exception) {
+            // The interpreter wraps what an operator throws in its own exception.
+            if (stop.load(std::memory_order_relaxed)) {
+                throw Failure(cancelled);
+            }
+            const auto* error = dynamic_cast<const c10::Error*>(&exception);
+            throw Failure(scriptError(error == nullptr ? exception.what() : error->what_without_backtrace()));
+        }
+    }
+
     /// What an attribute held before any run.
     struct Attribute {
         c10::intrusive_ptr<c10::ivalue::Object> owner;
         std::size_t slot = 0;
         c10::IValue value;
-        c10::IValue copy;                     ///< Of its own memory; of parameters and buffers the value itself.
+        c10::IValue copy;                     ///< Of its own memory; of what the state lends the value itself.
         std::uint32_t version = 0;
     };
 
-    void keepPristine() {
+    void keepPristine(const std::set<std::pair<const c10::ivalue::Object*, std::size_t>>& lent) {
         m_pristine.clear();
         for (const auto& entry : m_module.named_modules()) {
             const c10::ClassTypePtr type = entry.value.type();
             for (std::size_t i = 0; i < type->numAttributes(); ++i) {
                 const c10::IValue value = entry.value._ivalue()->getSlot(i);
                 if (!type->getAttribute(i)->is_module() && !value.isCustomClass()) {
-                    m_pristine.push_back(
-                        pristineOf(entry.value._ivalue(), i, value, type->is_parameter(i) || type->is_buffer(i)));
+                    const auto& owner = entry.value._ivalue();
+                    m_pristine.push_back(pristineOf(owner, i, value, lent.count({owner.get(), i}) != 0));
                 }
             }
         }
     }
 
     static Attribute pristineOf(c10::intrusive_ptr<c10::ivalue::Object> owner, std::size_t slot, const c10::IValue& value,
-                                bool isState) {
+                                bool isLent) {
         Attribute attribute{std::move(owner), slot, value, value, 0};
         if (!value.isTensor()) {
             attribute.copy = value.deepcopy();
         } else if (value.toTensor().defined()) {
             attribute.version = static_cast<std::uint32_t>(value.toTensor()._version());
-            if (!isState) {
+            if (!isLent) {
                 const at::NoGradGuard noGrad;
                 attribute.copy = value.toTensor().clone();
             }
@@ -316,8 +339,8 @@ private:
         attribute.version = static_cast<std::uint32_t>(tensor._version());
     }
 
-    /// Notes the operators of one run with their modules, and makes a step of each pair.
-    void findSteps(const std::vector<c10::IValue>& inputs) {
+    /// Notes the operators of one run with the module calls they are in, and makes a step of each pair.
+    void findSteps(const std::vector<c10::IValue>& inputs, const std::atomic<bool>& stop) {
         struct Ignore : StepObserver {
         } ignore;
         std::map<std::string, std::string> classes;
@@ -325,13 +348,14 @@ private:
             classes[module.path] = module.className;
         }
         ScriptScopes scopes(std::move(classes));
+        ScriptFrames frames(*m_module._ivalue()->compilation_unit());
         m_sequence.clear();
         std::vector<std::pair<int, std::string>> found;
         std::map<std::pair<int, std::string>, int> known;
         {
             static const Step kNone;
             const OperatorWatch watch(ignore, [&](const char* name) -> const Step& {
-                const std::pair<int, std::string> key(scopes.scopeOf(torch::jit::currentModuleHierarchy()), name);
+                const std::pair<int, std::string> key(scopes.scopeOf(frames.current(), name), name);
                 const auto [place, isNew] = known.emplace(key, static_cast<int>(found.size()));
                 if (isNew) {
                     found.push_back(key);
@@ -339,7 +363,7 @@ private:
                 m_sequence.push_back({name, place->second});
                 return kNone;
             });
-            (void)m_module.forward(inputs);
+            (void)forward(inputs, stop);
         }
         makePlan(scopes.scopes(), found);
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "backend/engine/TrainingRun.h"
 
+#include "backend/engine/ForeignProgram.h"
 #include "backend/engine/Modes.h"
 
 #include <ATen/Functions.h>
@@ -73,6 +74,12 @@ std::vector<GradientTarget> findTargets(CallBinding& binding, std::vector<std::s
     for (const graph::InputSpec& spec : binding.program().program().inputs) {
         if (spec.kind == graph::InputKind::Parameter) {
             add(spec.target, true, binding.program().inputTensor(spec), moduleOf(spec.target));
+        }
+    }
+    if (binding.program().foreign() != nullptr) {
+        // Its signature does not name the parameters that it reads.
+        for (const Leaf& leaf : binding.program().state().all()) {
+            add(leaf.name, true, leaf.tensor, moduleOf(leaf.name));
         }
     }
     for (const Leaf& leaf : binding.inputLeaves().all()) {

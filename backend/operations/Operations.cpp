@@ -17,6 +17,7 @@
 #include "backend/operations/ResultDocuments.h"
 #include "backend/operations/StaticProfile.h"
 #include "backend/operations/Sweep.h"
+#include "backend/operations/SweepInputs.h"
 #include "backend/operations/TensorStatistics.h"
 #include "backend/operations/ValidationOrder.h"
 #include "backend/operations/VersionInput.h"
@@ -29,6 +30,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string_view>
 
 namespace modulelens::operations {
 
@@ -91,6 +93,27 @@ struct Operations::Data {
             return slice.error();
         }
         return graph::readProgramArchive(*slice, place->file.string());
+    }
+
+    /// What tells which sizes the version's program leaves open.
+    base::Result<std::shared_ptr<const graph::Program>> sweptProgram(const VersionInput& input) {
+        const ProgramFormat format = programFormat(input.programHow);
+        if (std::string_view(format.name) == protocol::program_format::kTorchScript) {
+            return std::make_shared<const graph::Program>(openProgram(input.call()));
+        }
+        if (!format.isExported) {
+            return base::Error{
+                base::ErrorCode::InvalidArgument,
+                "'" + input.address() +
+                    "' is a compiled package, which does not say the sizes that it takes, so there is nothing to "
+                    "sweep",
+                "Import the same module as a .pt2 of torch.export.save with dynamic sizes."};
+        }
+        const base::Result<graph::ProgramArchive> archive = readProgram(input.program);
+        if (!archive) {
+            return archive.error();
+        }
+        return archive->program;
     }
 };
 
@@ -355,11 +378,11 @@ base::Result<SweepReport> Operations::sweep(const std::string& addressOrId, cons
                                "'" + input->address() + "' has no program: " + input->noProgramReason,
                                "Only what has a program can be measured."};
         }
-        const base::Result<graph::ProgramArchive> archive = m_data->readProgram(input->program);
-        if (!archive) {
-            return archive.error();
+        const base::Result<std::shared_ptr<const graph::Program>> program = m_data->sweptProgram(*input);
+        if (!program) {
+            return program.error();
         }
-        base::Result<SweepReport> report = runSweep(registry(), m_data->worker, *archive->program, *input, settings, context);
+        base::Result<SweepReport> report = runSweep(registry(), m_data->worker, **program, *input, settings, context);
         if (report) {
             report->resultId =
                 storeResult(registry(), report->version.id,

@@ -148,6 +148,33 @@ std::optional<std::int64_t> byteCount(const std::vector<std::int64_t>& shape, ca
 
 } // namespace
 
+graph::Program openProgram(const capture::CallDocument& call) {
+    graph::Program program;
+    std::optional<std::int64_t> batch;
+    int symbolCount = 0;
+    for (const capture::LocatedTensor& located : call.inputs) {
+        graph::Value value;
+        value.name = located.pointer;
+        value.kind = graph::ValueKind::Tensor;
+        value.tensor.emplace().dtype = located.tensor.dtype;
+        for (std::size_t i = 0; i < located.tensor.shape.size(); ++i) {
+            const bool isBatch = i == 0 && batch.value_or(located.tensor.shape[0]) == located.tensor.shape[0];
+            if (isBatch && !batch) {
+                batch = located.tensor.shape[0];
+                ++symbolCount;
+            }
+            const std::string symbol = "s" + std::to_string(isBatch ? 0 : symbolCount++);
+            value.tensor->sizes.push_back({std::nullopt, symbol, located.tensor.shape[i]});
+            program.ranges[symbol] = {1, std::nullopt};
+        }
+        program.graph.inputs.emplace_back(graph::ValueArgument{static_cast<int>(program.graph.values.size())});
+        program.graph.values.push_back(std::move(value));
+        program.inputs.emplace_back();
+        program.inputPointers.push_back(located.pointer);
+    }
+    return program;
+}
+
 std::vector<DynamicSize> dynamicSizes(const graph::Program& program, const capture::CallDocument& call) {
     std::vector<DynamicSize> sizes;
     bool isFirstTensor = true;

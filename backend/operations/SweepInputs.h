@@ -30,6 +30,10 @@ struct DynamicSize {
     std::optional<std::int64_t> maximum;
 };
 
+/// The inputs of a TorchScript program as an exported one would have them: every size of a tensor is open, and first sizes
+/// that equal that of the first tensor are one, the batch. Which sizes fit one another is known to its operators alone.
+[[nodiscard]] graph::Program openProgram(const capture::CallDocument& call);
+
 /// The sizes of `program` that its captured inputs fix, in the order of the inputs.
 [[nodiscard]] std::vector<DynamicSize> dynamicSizes(const graph::Program& program, const capture::CallDocument& call);
 

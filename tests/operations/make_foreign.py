@@ -72,6 +72,61 @@ class Counter(nn.Module):
         return self.norm(self.last) * factor, self.calls * 1.0
 
 
+class Layer(nn.Module):
+    """Two modules in a row, an operator in a loop of its own, and a method that calls a module again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.activation = nn.ReLU()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.activation(self.linear(x))
+        for _ in range(2):
+            x = x.tanh()
+        return self.again(x)
+
+    def again(self, x: torch.Tensor) -> torch.Tensor:
+        return self.activation(x * 2)
+
+
+class Repeated(nn.Module):
+    """Calls modules again: on other lines, within one line, in loops with and without operators between the calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = Layer()
+        self.cell = nn.Linear(4, 4)
+        self.chain = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.layer(x)
+        x = self.layer(self.layer(x))
+        for _ in range(3):
+            x = self.cell(x)
+        for _ in range(2):
+            x = self.cell(x) * 2
+        for _ in range(2):
+            x = self.chain(x)
+        return self.layer(x)
+
+
+class Steps(nn.Module):
+    """Runs for as long as its caller says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.Linear(4, 4)
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, count: int) -> torch.Tensor:
+        x = torch.ones(2, 4)
+        for _ in range(count):
+            x = torch.tanh(self.cell(x))
+            self.calls += 1
+        return x + self.calls
+
+
 class Twice(nn.Module):
     """Needs an operator of a library of its own."""
 
@@ -138,6 +193,26 @@ def custom_operator(folder: Path) -> None:
     save_tensors(folder / "custom_operator.outputs.safetensors", [x * 2 + 1])
 
 
+def repeated(folder: Path) -> None:
+    """Beside the archive stand the module calls that PyTorch makes, gradients, and the same with another batch."""
+    torch.manual_seed(11)
+    module = Repeated().eval()
+    scripted = torch.jit.script(module)
+    torch.jit.save(scripted, folder / "repeated.pt")
+    calls: dict[str, int] = {}
+    for name, child in module.named_modules():
+        child.register_forward_hook(lambda *_, name=name: calls.update({name: calls.get(name, 0) + 1}))
+    x = torch.rand(3, 4)
+    with torch.enable_grad():
+        module(x).sum().backward()
+    gradient_bytes = sum(p.grad.numel() * p.grad.element_size() for p in module.parameters() if p.grad is not None)
+    save_tensors(folder / "repeated.inputs.safetensors", [x])
+    save_tensors(folder / "repeated.outputs.safetensors", [torch.jit.load(folder / "repeated.pt")(x)])
+    (folder / "repeated.json").write_text(json.dumps({"calls": calls, "gradient_bytes": gradient_bytes}))
+    torch.jit.save(torch.jit.script(Steps().eval()), folder / "steps.pt")
+    torch.jit.save(torch.jit.trace(module, x), folder / "traced.pt")
+
+
 def torch_script(folder: Path) -> None:
     module = torch.jit.script(Counter().eval())
     torch.jit.save(module, folder / "counter.pt")
@@ -191,6 +266,7 @@ def main() -> None:
         exported(folder)
         custom_operator(folder)
         torch_script(folder)
+        repeated(folder)
         not_models(folder)
         silero(folder)
 

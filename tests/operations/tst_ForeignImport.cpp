@@ -6,11 +6,13 @@
 #include <QTest>
 #include <cstring>
 #include <fstream>
+#include <set>
 
 #include "backend/base/FileSystem.h"
 #include "backend/capture/Safetensors.h"
 #include "backend/operations/Permissions.h"
 #include "backend/operations/ResultDocuments.h"
+#include "backend/operations/Sweep.h"
 #include "backend/operations/VersionInput.h"
 #include "backend/operations/WorkerJobs.h"
 #include "tests/support/TestMain.h"
@@ -167,6 +169,84 @@ private slots:
         const auto tree = m_operations->staticProfile("counter::");
         QVERIFY(tree.hasValue());
         QCOMPARE((*tree)->scopeCount(), 5);
+    }
+
+    void torchScript_everyCallOfAModuleIsAScope_data() {
+        QTest::addColumn<QString>("file");
+        QTest::addRow("scripted") << "repeated";
+        QTest::addRow("traced") << "traced";
+    }
+    void torchScript_everyCallOfAModuleIsAScope() {
+        QFETCH(const QString, file);
+        std::ifstream text(m_files / "repeated.json");
+        const json expected = json::parse(text);
+        m_operations->permissions().trustAll();
+        const std::string name = file.toStdString();
+        import(name + ".pt", {'@' + (m_files / "repeated.inputs.safetensors").string() + ":0"});
+        const auto report = m_operations->profile(name + "::", {}, {});
+        QVERIFY2(report.hasValue(), report.hasValue() ? "" : report.error().message.c_str());
+        // Both count as eager does: the modules of the archive call the same modules as often.
+        json calls = json::object();
+        std::set<std::string> keys;
+        for (const json& node : json(allNodes(*report->profile))) {
+            if (node["kind"] == "module") {
+                const std::string path = node["path"].get<std::string>();
+                calls[path] = calls.value(path, 0) + 1;
+                QVERIFY(keys.insert(path + '@' + node["call"].dump()).second);
+            }
+        }
+        QCOMPARE(calls.dump(), expected["calls"].dump());
+        compareOutputs(name + "::", "repeated");
+    }
+
+    void torchScript_hasABackwardPass() {
+        std::ifstream text(m_files / "repeated.json");
+        const json expected = json::parse(text);
+        m_operations->permissions().trustAll();
+        import("repeated.pt", {'@' + (m_files / "repeated.inputs.safetensors").string() + ":0"});
+        RunSettings settings;
+        settings.backward = true;
+        settings.train = "sgd";
+        const auto report = m_operations->profile("repeated::", settings, {});
+        QVERIFY2(report.hasValue(), report.hasValue() ? "" : report.error().message.c_str());
+        QVERIFY(report->result.training.has_value());
+        for (const auto& [number, reason] : report->result.training->reasons) {
+            qDebug("%s: %s", number.c_str(), reason.c_str());
+        }
+        QVERIFY(report->result.training->backwardNs.value_or(0) > 0);
+        QCOMPARE(report->result.training->gradientBytes.value_or(0), expected["gradient_bytes"].get<std::int64_t>());
+        // Eleven linear maps of three rows, two products of 2 * 3 * 4 * 4 in each, but none for the input of the first.
+        QCOMPARE(report->result.training->flops.value_or(0), std::int64_t{(2 * 11 - 1) * 2 * 3 * 4 * 4});
+        std::int64_t inModules = 0;
+        for (const json& node : json(allNodes(*report->profile))) {
+            if (node["kind"] == "operator" && node["backward"].is_object() && node["path"] != "") {
+                inModules +=
+                    node["backward"]["flops"]["self"].is_number() ? node["backward"]["flops"]["self"].get<std::int64_t>() : 0;
+            }
+        }
+        QCOMPARE(inModules, report->result.training->flops.value_or(0));
+    }
+
+    void torchScript_sweepsEverySizeOfItsInputs() {
+        m_operations->permissions().trustAll();
+        import("repeated.pt", {"float32[3,4]"});
+        SweepSettings settings;
+        settings.dimensions = {{"batch", {1, 6}}, {"/args/0:1", {4, 5}}};
+        settings.repetitions = 2;
+        const auto report = m_operations->sweep("repeated::", settings, {});
+        QVERIFY2(report.hasValue(), report.hasValue() ? "" : report.error().message.c_str());
+        QCOMPARE(report->points.size(), 4U);
+        for (const SweepPoint& point : report->points) {
+            // Only a width of 4 fits the weights; the operator that refuses another one is named.
+            QCOMPARE(point.error.has_value(), point.values[1] == 5);
+            if (point.error) {
+                QVERIFY2(point.error->message.find("shape") != std::string::npos, point.error->message.c_str());
+                QVERIFY2(point.error->message.find('\n') == std::string::npos, point.error->message.c_str());
+            }
+        }
+        QCOMPARE(report->points[2].side->measured.flops.value_or(0), std::int64_t{2 * 11 * 6 * 4 * 4});
+        const auto unknown = m_operations->sweep("repeated::", {{}, {{"/args/0:7", {1}}}}, {});
+        QVERIFY(!unknown.hasValue() && unknown.error().code == ErrorCode::InvalidArgument);
     }
 
     void torchScript_needsConsentToImportAndToRun() {

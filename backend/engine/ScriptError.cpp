@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#include "backend/engine/ScriptError.h"
+
+#include <string_view>
+
+namespace modulelens::engine {
+
+namespace {
+
+constexpr std::string_view kMark = "<--- HERE";
+constexpr std::string_view kFile = "\n  File \"";
+constexpr std::string_view kLine = "\", line ";
+
+std::string_view lineAt(std::string_view text, std::size_t position) {
+    return text.substr(position, text.find('\n', position) - position);
+}
+
+/// "RuntimeError: mat1 and mat2 ...": the first line after the last excerpt of source, whose lines are indented.
+std::string_view reasonIn(std::string_view text) {
+    std::size_t at = text.rfind(kMark);
+    if (at == std::string_view::npos) {
+        return lineAt(text, 0);
+    }
+    while ((at = text.find('\n', at)) != std::string_view::npos) {
+        ++at;
+        if (at < text.size() && text[at] != ' ' && text[at] != '\n') {
+            return lineAt(text, at);
+        }
+    }
+    return lineAt(text, 0);
+}
+
+/// "net.py:18" of the innermost function.
+std::string placeIn(std::string_view text) {
+    const std::size_t at = text.rfind(kFile);
+    if (at == std::string_view::npos) {
+        return {};
+    }
+    const std::string_view line = lineAt(text, at + 1);
+    const std::size_t from = kFile.size() - 1;
+    const std::size_t to = line.find(kLine);
+    if (to == std::string_view::npos) {
+        return {};
+    }
+    const std::string_view number = line.substr(to + kLine.size());
+    return std::string(line.substr(from, to - from)) + ':' + std::string(number.substr(0, number.find(',')));
+}
+
+}  // namespace
+
+base::Error scriptError(const std::string& text) {
+    std::string_view reason = reasonIn(text);
+    constexpr std::string_view kPlain = "RuntimeError: ";
+    if (reason.starts_with(kPlain)) {
+        reason.remove_prefix(kPlain.size());
+    }
+    const std::string place = placeIn(text);
+    const std::string message = std::string(reason.empty() ? std::string_view("the TorchScript interpreter failed") : reason) +
+                                (place.empty() ? "" : " (from " + place + ")");
+    for (const char* sign : {"can't allocate memory", "out of memory"}) {
+        if (reason.find(sign) != std::string_view::npos) {
+            return {base::ErrorCode::OutOfMemory, message, "Work on a smaller batch, or on a device with more memory."};
+        }
+    }
+    return {base::ErrorCode::Internal, message, ""};
+}
+
+}  // namespace modulelens::engine

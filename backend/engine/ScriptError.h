@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: 2026 The ModuleLens authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backend/base/Error.h"
+
+#include <string>
+
+namespace modulelens::engine {
+
+/// One sentence of what TorchScript's interpreter threw: the operator's own words and the innermost line of source. A failed
+/// allocation is OutOfMemory, all else Internal. `text` of any other form is its first line.
+[[nodiscard]] base::Error scriptError(const std::string& text);
+
+}  // namespace modulelens::engine
