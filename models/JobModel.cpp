@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kRefreshMilliseconds = 33;
 constexpr int kTickMilliseconds = 1000;
+constexpr std::int64_t kNsPerMs = 1000000;
 
 using operations::JobSnapshot;
 using operations::JobState;
@@ -78,7 +79,12 @@ QString elapsedText(const JobSnapshot& job) {
         return notApplicable();
     }
     const auto end = job.finished.value_or(std::chrono::system_clock::now());
-    const qint64 seconds = std::max<qint64>(0, std::chrono::duration_cast<std::chrono::seconds>(end - *job.started).count());
+    const auto elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(end - *job.started);
+    if (job.finished && elapsed < std::chrono::seconds(1)) {
+        // "00:00" would say that nothing was done.
+        return formatNanoseconds(std::max(kNsPerMs, elapsed.count() / kNsPerMs * kNsPerMs));
+    }
+    const qint64 seconds = std::max<qint64>(0, std::chrono::duration_cast<std::chrono::seconds>(elapsed).count());
     return QStringLiteral("%1:%2").arg(seconds / 60, 2, 10, QLatin1Char('0')).arg(seconds % 60, 2, 10, QLatin1Char('0'));
 }
 

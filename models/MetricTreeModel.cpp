@@ -33,8 +33,16 @@ MetricTreeModel::~MetricTreeModel() = default;
 void MetricTreeModel::reset() {
     beginResetModel();
     m_profile = m_view->profile();
-    m_order = makeOrder();
+    rebuild();
     endResetModel();
+}
+
+void MetricTreeModel::rebuild() {
+    m_folds.reset();
+    m_order = makeOrder();
+    if (m_order != nullptr) {
+        m_folds = std::make_unique<SiblingFolds>(m_profile, *m_order, m_view->hotspot());
+    }
 }
 
 void MetricTreeModel::resort() {
@@ -42,12 +50,24 @@ void MetricTreeModel::resort() {
         return;
     }
     emit layoutAboutToBeChanged({}, QAbstractItemModel::VerticalSortHint);
-    m_order = makeOrder();
+    rebuild();
     const QModelIndexList before = persistentIndexList();
     QModelIndexList after;
     after.reserve(before.size());
     for (const QModelIndex& index : before) {
-        after += isUnattributed(index) ? index : indexOf(scopeAt(index), index.column());
+        const ScopeId scope = scopeAt(index);
+        if (isUnattributed(index)) {
+            after += createIndex(static_cast<int>(m_folds->rows(scope).size()), index.column(), index.internalId());
+        } else if (isFold(index)) {
+            // Gone when its siblings are no fold any more, since one of them is the heaviest now.
+            const SiblingFolds::Place place = m_folds->placeOf(scope);
+            const bool isStillThere =
+                place.member >= 0 &&
+                m_folds->rows(m_profile->parent(scope))[static_cast<std::size_t>(place.row)].scope == scope;
+            after += isStillThere ? createIndex(place.row, index.column(), index.internalId()) : QModelIndex();
+        } else {
+            after += indexOf(scope, index.column());
+        }
     }
     changePersistentIndexList(before, after);
     emit layoutChanged({}, QAbstractItemModel::VerticalSortHint);
@@ -95,10 +115,6 @@ std::unique_ptr<ChildOrder> MetricTreeModel::makeOrder() const {
     });
 }
 
-const ChildOrder& MetricTreeModel::order() const {
-    return *m_order;
-}
-
 bool MetricTreeModel::hasUnattributed(ScopeId scope) const {
     if (!m_profile->hasChildren(scope) || m_profile->kind(scope) != ScopeKind::Module) {
         return false;
@@ -110,7 +126,8 @@ bool MetricTreeModel::hasUnattributed(ScopeId scope) const {
     });
 }
 
-// An index holds the scope id; "not in any child" of a scope holds scope id + number of scopes.
+// An index holds the scope id; "not in any child" of a scope holds scope id + number of scopes; a row for equal siblings the
+// scope id of the first + twice the number of scopes.
 
 ScopeId MetricTreeModel::scopeAt(const QModelIndex& index) const {
     if (!index.isValid() || m_profile == nullptr) {
@@ -118,18 +135,42 @@ ScopeId MetricTreeModel::scopeAt(const QModelIndex& index) const {
     }
     const auto id = static_cast<std::int64_t>(index.internalId());
     const std::int64_t count = m_profile->scopeCount();
-    return static_cast<ScopeId>(id >= count ? id - count : id);
+    return static_cast<ScopeId>(id % count);
 }
 
 bool MetricTreeModel::isUnattributed(const QModelIndex& index) const {
-    return index.isValid() && m_profile != nullptr && static_cast<std::int64_t>(index.internalId()) >= m_profile->scopeCount();
+    return index.isValid() && m_profile != nullptr &&
+           static_cast<std::int64_t>(index.internalId()) / m_profile->scopeCount() == 1;
+}
+
+bool MetricTreeModel::isFold(const QModelIndex& index) const {
+    return index.isValid() && m_profile != nullptr &&
+           static_cast<std::int64_t>(index.internalId()) / m_profile->scopeCount() == 2;
+}
+
+const std::vector<ScopeId>& MetricTreeModel::foldedAt(const QModelIndex& index) const {
+    static const std::vector<ScopeId> kNone;
+    if (!isFold(index)) {
+        return kNone;
+    }
+    const ScopeId scope = scopeAt(index);
+    return m_folds->rows(m_profile->parent(scope))[static_cast<std::size_t>(m_folds->placeOf(scope).row)].members;
+}
+
+int MetricTreeModel::depthOf(const QModelIndex& index) const {
+    int depth = 0;
+    for (QModelIndex above = index.parent(); above.isValid(); above = above.parent()) {
+        ++depth;
+    }
+    return depth;
 }
 
 QModelIndex MetricTreeModel::indexOf(ScopeId scope, int column) const {
     if (m_profile == nullptr || scope < 0 || scope >= m_profile->scopeCount()) {
         return {};
     }
-    return createIndex(order().row(scope), column, static_cast<quintptr>(scope));
+    const SiblingFolds::Place place = m_folds->placeOf(scope);
+    return createIndex(place.member >= 0 ? place.member : place.row, column, static_cast<quintptr>(scope));
 }
 
 QModelIndex MetricTreeModel::index(int row, int column, const QModelIndex& parent) const {
@@ -139,10 +180,15 @@ QModelIndex MetricTreeModel::index(int row, int column, const QModelIndex& paren
     if (!parent.isValid()) {
         return createIndex(0, column, quintptr(0));
     }
+    if (isFold(parent)) {
+        return createIndex(row, column, static_cast<quintptr>(foldedAt(parent)[static_cast<std::size_t>(row)]));
+    }
     const ScopeId scope = scopeAt(parent);
-    const std::vector<ScopeId>& children = order().children(scope);
-    if (static_cast<std::size_t>(row) < children.size()) {
-        return createIndex(row, column, static_cast<quintptr>(children[static_cast<std::size_t>(row)]));
+    const std::vector<SiblingFolds::Row>& rows = m_folds->rows(scope);
+    if (static_cast<std::size_t>(row) < rows.size()) {
+        const SiblingFolds::Row& found = rows[static_cast<std::size_t>(row)];
+        const qint64 offset = found.members.empty() ? 0 : 2 * static_cast<qint64>(m_profile->scopeCount());
+        return createIndex(row, column, static_cast<quintptr>(found.scope + offset));
     }
     return createIndex(row, column, static_cast<quintptr>(scope) + static_cast<quintptr>(m_profile->scopeCount()));
 }
@@ -152,7 +198,19 @@ QModelIndex MetricTreeModel::parent(const QModelIndex& index) const {
         return {};
     }
     const ScopeId scope = scopeAt(index);
-    return isUnattributed(index) ? indexOf(scope) : indexOf(m_profile->parent(scope));
+    if (isUnattributed(index)) {
+        return indexOf(scope);
+    }
+    const ScopeId above = m_profile->parent(scope);
+    if (above < 0 || isFold(index)) {
+        return indexOf(above);
+    }
+    const SiblingFolds::Place place = m_folds->placeOf(scope);
+    if (place.member < 0) {
+        return indexOf(above);
+    }
+    const ScopeId first = m_folds->rows(above)[static_cast<std::size_t>(place.row)].scope;
+    return createIndex(place.row, 0, static_cast<quintptr>(first + 2 * static_cast<qint64>(m_profile->scopeCount())));
 }
 
 int MetricTreeModel::rowCount(const QModelIndex& parent) const {
@@ -165,15 +223,18 @@ int MetricTreeModel::rowCount(const QModelIndex& parent) const {
     if (isUnattributed(parent)) {
         return 0;
     }
+    if (isFold(parent)) {
+        return static_cast<int>(foldedAt(parent).size());
+    }
     const ScopeId scope = scopeAt(parent);
-    return static_cast<int>(order().children(scope).size()) + (hasUnattributed(scope) ? 1 : 0);
+    return static_cast<int>(m_folds->rows(scope).size()) + (hasUnattributed(scope) ? 1 : 0);
 }
 
 bool MetricTreeModel::hasChildren(const QModelIndex& parent) const {
     if (m_profile == nullptr || parent.column() > 0) {
         return false;
     }
-    return !parent.isValid() || (!isUnattributed(parent) && m_profile->hasChildren(scopeAt(parent)));
+    return !parent.isValid() || isFold(parent) || (!isUnattributed(parent) && m_profile->hasChildren(scopeAt(parent)));
 }
 
 int MetricTreeModel::columnCount(const QModelIndex&) const {
@@ -200,7 +261,7 @@ bool MetricTreeModel::isColumnUseful(int column) const {
 }
 
 std::optional<std::int64_t> MetricTreeModel::drivingValue(const QModelIndex& index) const {
-    return index.isValid() ? number(scopeAt(index), isUnattributed(index), DrivingColumn) : std::nullopt;
+    return index.isValid() ? number(index.siblingAtColumn(DrivingColumn)) : std::nullopt;
 }
 
 std::optional<std::int64_t> MetricTreeModel::number(ScopeId scope, bool isUnattributed, int column) const {
@@ -241,6 +302,58 @@ std::optional<std::int64_t> MetricTreeModel::number(ScopeId scope, bool isUnattr
     return m_view->totalOf(metric->id, scope);
 }
 
+std::optional<std::int64_t> MetricTreeModel::number(const QModelIndex& index) const {
+    const std::vector<ScopeId>& folded = foldedAt(index);
+    if (folded.empty()) {
+        return number(scopeAt(index), isUnattributed(index), index.column());
+    }
+    const profile::Metric* metric = metricOf(index.column());
+    metric = metric == nullptr ? profile::findMetric(m_view->metric()) : metric;
+    const bool isGreatest = metric != nullptr && metric->combine == profile::Combine::Max;
+    std::int64_t all = 0;
+    for (const ScopeId scope : folded) {
+        const std::optional<std::int64_t> value = number(scope, false, index.column());
+        if (!value) {
+            return std::nullopt;
+        }
+        all = isGreatest ? std::max(all, *value) : all + *value;
+    }
+    return all;
+}
+
+QString MetricTreeModel::foldedText(const QModelIndex& index) const {
+    if (index.column() == ModuleColumn) {
+        QStringList names;
+        for (const ScopeId scope : foldedAt(index)) {
+            names.append(m_view->displayName(scope));
+        }
+        return names.join(QStringLiteral(", "));
+    }
+    return index.column() == ClassColumn ? text(scopeAt(index), false, ClassColumn)
+                                         : textOf(number(index), scopeAt(index), index.column());
+}
+
+QString MetricTreeModel::spreadText(const QModelIndex& index) const {
+    const std::vector<ScopeId>& folded = foldedAt(index);
+    const profile::Metric* metric = profile::findMetric(m_view->metric());
+    std::optional<std::int64_t> least;
+    std::int64_t most = 0;
+    for (const ScopeId scope : folded) {
+        const std::optional<std::int64_t> value = number(scope, false, DrivingColumn);
+        if (!value || metric == nullptr) {
+            return {};
+        }
+        least = std::min(least.value_or(*value), *value);
+        most = std::max(most, *value);
+    }
+    if (!least) {
+        return {};
+    }
+    const QString from = formatMetric(metric->unit, *least);
+    const QString to = formatMetric(metric->unit, most);
+    return from == to ? tr("%1 each").arg(from) : tr("%1 to %2 each").arg(from, to);
+}
+
 QString MetricTreeModel::text(ScopeId scope, bool isUnattributed, int column) const {
     switch (column) {
         case ModuleColumn:
@@ -250,22 +363,25 @@ QString MetricTreeModel::text(ScopeId scope, bool isUnattributed, int column) co
                 return {};
             }
             return m_profile->kind(scope) == ScopeKind::Operator ? tr("operator") : bareClassName(m_profile->className(scope));
-        case OfParentColumn: {
-            const std::optional<std::int64_t> millionths = number(scope, isUnattributed, column);
-            return millionths ? formatShare(static_cast<double>(*millionths) / 1e6) : notApplicable();
-        }
         default:
             break;
     }
-    const profile::Metric* metric = metricOf(column);
-    const bool isParameter = (metric != nullptr ? metric->id : m_view->metric()) == "parameters";
-    if (metric != nullptr && isUnattributed) {
+    if (metricOf(column) != nullptr && isUnattributed) {
         return notApplicable();
     }
+    return textOf(number(scope, isUnattributed, column), scope, column);
+}
+
+/// A number of `column` as it is shown for a scope of this kind.
+QString MetricTreeModel::textOf(std::optional<std::int64_t> value, ScopeId scope, int column) const {
+    if (column == OfParentColumn) {
+        return value ? formatShare(static_cast<double>(*value) / 1e6) : notApplicable();
+    }
+    const profile::Metric* metric = metricOf(column);
+    const bool isParameter = (metric != nullptr ? metric->id : m_view->metric()) == "parameters";
     if (metric == nullptr) {
         metric = profile::findMetric(m_view->metric());
     }
-    const std::optional<std::int64_t> value = number(scope, isUnattributed, column);
     const ScopeKind kind = m_profile->kind(scope);
     if (value.value_or(0) == 0 && ((isParameter && kind == ScopeKind::Operator) || kind == ScopeKind::Unattributed)) {
         return notApplicable();
@@ -281,25 +397,28 @@ QVariant MetricTreeModel::data(const QModelIndex& index, int role) const {
     const int column = index.column();
     switch (role) {
         case Qt::DisplayRole:
-            return text(scope, isUnattributed(index), column);
+            return isFold(index) ? foldedText(index) : text(scope, isUnattributed(index), column);
         case Qt::TextAlignmentRole:
             return QVariant((column <= ClassColumn ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
         case Qt::ToolTipRole:
-            return column == ModuleColumn  ? fromView(m_profile->path(scope))
-                   : column == ClassColumn ? fromView(m_profile->className(scope))
-                                           : QVariant();
+            return isFold(index) && column == ModuleColumn ? QVariant(foldedText(index) + u'\n' + spreadText(index))
+                   : column == ModuleColumn                ? fromView(m_profile->path(scope))
+                   : column == ClassColumn                 ? fromView(m_profile->className(scope))
+                                                           : QVariant();
         case Qt::AccessibleTextRole:
-            return QString(headerData(column, Qt::Horizontal).toString() + u' ' + text(scope, isUnattributed(index), column));
+            return QString(headerData(column, Qt::Horizontal).toString() + u' ' + index.data().toString());
         case SortRole:
             if (column <= ClassColumn) {
-                return text(scope, isUnattributed(index), column);
+                return index.data();
             }
-            if (const auto value = number(scope, isUnattributed(index), column)) {
+            if (const auto value = number(index)) {
                 return QVariant::fromValue<qlonglong>(*value);
             }
             return {};
         case ScopeRole:
             return scope;
+        case SpreadRole:
+            return isFold(index) ? QVariant(spreadText(index)) : QVariant();
         default:
             return {};
     }
@@ -340,7 +459,7 @@ QVariant MetricTreeModel::headerData(int section, Qt::Orientation orientation, i
 
 Qt::ItemFlags MetricTreeModel::flags(const QModelIndex& index) const {
     Qt::ItemFlags flags = QAbstractItemModel::flags(index);
-    if (index.isValid() && (isUnattributed(index) || !m_profile->hasChildren(scopeAt(index)))) {
+    if (index.isValid() && (isUnattributed(index) || (!isFold(index) && !m_profile->hasChildren(scopeAt(index))))) {
         flags |= Qt::ItemNeverHasChildren;
     }
     return flags;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "models/ProfileView.h"
+#include "models/SiblingFolds.h"
 
 #include <QAbstractItemModel>
 
@@ -12,7 +13,8 @@ namespace modulelens::models {
 
 /// The shown profile of a ProfileView as a tree of rows. An index holds nothing but a scope id, so a million scopes cost
 /// only the rows that a view opens. Below a module whose self value of a summed metric is above 0 and that has children
-/// stands a last row, "not in any child". Confined to its thread.
+/// stands a last row, "not in any child". Equal siblings, such as the layers of a model, stand below one row for all of them
+/// (SiblingFolds). Confined to its thread.
 class MetricTreeModel : public QAbstractItemModel {
     Q_OBJECT
 
@@ -24,6 +26,7 @@ public:
     enum Role {
         SortRole = Qt::UserRole, ///< Number or text to sort by; invalid where unknown.
         ScopeRole,               ///< ScopeId; that of the module for the row "not in any child".
+        SpreadRole,              ///< "1.47 to 1.49 ms each", of a row for equal siblings; else invalid.
     };
 
     /// `view` must outlive the model.
@@ -43,9 +46,14 @@ public:
 
     [[nodiscard]] ProfileView* view() const { return m_view; }
     [[nodiscard]] QModelIndex indexOf(profile::ScopeId scope, int column = ModuleColumn) const;
-    /// The scope of a row; that of the module for "not in any child"; kNoScope for an invalid index.
+    /// The scope of a row; that of the module for "not in any child", the first of equal siblings for theirs; kNoScope for an
+    /// invalid index.
     [[nodiscard]] profile::ScopeId scopeAt(const QModelIndex& index) const;
     [[nodiscard]] bool isUnattributed(const QModelIndex& index) const;
+    /// The scopes of a row for equal siblings; empty for any other.
+    [[nodiscard]] const std::vector<profile::ScopeId>& foldedAt(const QModelIndex& index) const;
+    /// Rows above this one up to the top.
+    [[nodiscard]] int depthOf(const QModelIndex& index) const;
     /// The metric of a column, null for the columns before them.
     [[nodiscard]] const profile::Metric* metricOf(int column) const;
     /// False for columns that say nothing now: an unknown metric, the driving metric a second time, a single direction.
@@ -56,10 +64,16 @@ public:
 private:
     void reset();
     void resort();
-    [[nodiscard]] const profile::ChildOrder& order() const;
+    [[nodiscard]] bool isFold(const QModelIndex& index) const;
     [[nodiscard]] bool hasUnattributed(profile::ScopeId scope) const;
     [[nodiscard]] std::optional<std::int64_t> number(profile::ScopeId scope, bool isUnattributed, int column) const;
+    /// The same for all scopes of a row together.
+    [[nodiscard]] std::optional<std::int64_t> number(const QModelIndex& index) const;
     [[nodiscard]] QString text(profile::ScopeId scope, bool isUnattributed, int column) const;
+    [[nodiscard]] QString textOf(std::optional<std::int64_t> value, profile::ScopeId scope, int column) const;
+    [[nodiscard]] QString foldedText(const QModelIndex& index) const;
+    [[nodiscard]] QString spreadText(const QModelIndex& index) const;
+    void rebuild();
     [[nodiscard]] std::unique_ptr<profile::ChildOrder> makeOrder() const;
 
     ProfileView* m_view;
@@ -68,6 +82,7 @@ private:
     /// The profile and order that rows are taken from: the view's may already be newer while it tells us so.
     std::shared_ptr<const profile::Profile> m_profile;
     std::unique_ptr<profile::ChildOrder> m_order;
+    std::unique_ptr<SiblingFolds> m_folds;
 };
 
 } // namespace modulelens::models

@@ -144,21 +144,17 @@ void MetricTree::expandHotPath() {
             last = next;
         }
     }
-    for (const ScopeId scope : m_view->pathTo(last)) {
-        if (scope != last) {
-            expand(m_model->indexOf(scope));
-        }
-    }
+    reveal(last);
     expand(m_model->indexOf(0));
 }
 
 void MetricTree::reveal(ScopeId scope) {
-    const std::vector<ScopeId> path = m_view->pathTo(scope);
-    for (const ScopeId ancestor : path) {
-        if (ancestor != scope) {
-            expand(m_model->indexOf(ancestor));
-        }
+    // From the top: a row for equal siblings may stand between two scopes.
+    std::vector<QModelIndex> above;
+    for (QModelIndex index = m_model->indexOf(scope).parent(); index.isValid(); index = index.parent()) {
+        above.push_back(index);
     }
+    std::for_each(above.rbegin(), above.rend(), [this](const QModelIndex& index) { expand(index); });
 }
 
 void MetricTree::followSelection() {
@@ -200,8 +196,8 @@ void MetricTree::repaintHovered() {
             return;
         }
         // A row inside a closed one has no place; asking for it would build it.
-        for (const ScopeId ancestor : m_view->pathTo(m_view->profile()->parent(scope))) {
-            if (!isExpanded(m_model->indexOf(ancestor))) {
+        for (QModelIndex above = m_model->indexOf(scope).parent(); above.isValid(); above = above.parent()) {
+            if (!isExpanded(above)) {
                 return;
             }
         }
@@ -348,8 +344,7 @@ QModelIndex MetricTree::chevronAt(const QPoint& point) const {
     if (!index.isValid() || !m_model->hasChildren(index)) {
         return {};
     }
-    const int left =
-        columnViewportPosition(0) + MetricTreeDelegate::chevronLeft(m_view->profile()->depth(m_model->scopeAt(index)));
+    const int left = columnViewportPosition(0) + MetricTreeDelegate::chevronLeft(m_model->depthOf(index));
     return point.x() >= left - 4 && point.x() < left + MetricTreeDelegate::kChevron + 2 ? index : QModelIndex();
 }
 

@@ -62,7 +62,8 @@ QSize MetricTreeDelegate::sizeHint(const QStyleOptionViewItem&, const QModelInde
 }
 
 bool MetricTreeDelegate::isHot(const QModelIndex& index) const {
-    return !m_model->isUnattributed(index) && m_model->scopeAt(index) == m_model->view()->hotspot();
+    return !m_model->isUnattributed(index) && m_model->foldedAt(index).empty() &&
+           m_model->scopeAt(index) == m_model->view()->hotspot();
 }
 
 bool MetricTreeDelegate::isWhollyHot(const QModelIndex& index) const {
@@ -123,7 +124,8 @@ void MetricTreeDelegate::paintName(QPainter& painter, const QStyleOptionViewItem
     const ProfileView& view = *m_model->view();
     const ScopeId scope = m_model->scopeAt(index);
     const bool isRest = m_model->isUnattributed(index);
-    const int depth = view.profile()->depth(scope) + (isRest ? 1 : 0);
+    const int depth = m_model->depthOf(index);
+    const std::size_t folded = m_model->foldedAt(index).size();
     const QRect cell = option.rect;
     for (int level = 0; level < depth; ++level) {
         painter.fillRect(QRect(cell.left() + chevronLeft(level) + 7, cell.top(), 1, cell.height()), theme.grid);
@@ -139,7 +141,7 @@ void MetricTreeDelegate::paintName(QPainter& painter, const QStyleOptionViewItem
     const QString name = index.data().toString();
     double x = left + kChevron + 4;
     double room = cell.right() - 8 - x;
-    const int members = isRest ? 1 : view.members(scope);
+    const std::int64_t members = isRest ? 1 : folded > 0 ? static_cast<std::int64_t>(folded) : view.members(scope);
     const Chip chip{QChar(0x00D7) + models::formatCount(members), ChipKind::Neutral, {}, false};
     room -= (isHot(index) ? 20 : 0) + (members > 1 ? chipWidth(chip) + 6 : 0);
     if (view.isSearching() && !isRest && metrics.horizontalAdvance(name) <= room) {
@@ -160,6 +162,12 @@ void MetricTreeDelegate::paintName(QPainter& painter, const QStyleOptionViewItem
     }
     if (members > 1) {
         x += 6 + paintChip(painter, static_cast<int>(std::lround(x + 6)), QRectF(cell).center().y(), chip);
+    }
+    if (folded > 0 && !view.isSearching()) {
+        const QString spread = index.data(MetricTreeModel::SpreadRole).toString();
+        if (QFontMetricsF(uiFont(11)).horizontalAdvance(spread) <= cell.right() - x - 12) {
+            drawText(painter, QRectF(x + 8, cell.top(), cell.right() - x - 12, cell.height()), spread, uiFont(11), theme.text2);
+        }
     }
     if (view.isSearching() && !isRest && !option.state.testFlag(QStyle::State_Open)) {
         if (const std::ptrdiff_t below = matchesBelow(view, scope); below > 0) {
@@ -183,8 +191,17 @@ void MetricTreeDelegate::paintBar(QPainter& painter, const QRect& cell, const QM
     const double width = cell.width() - 16 - kValueWidth;
     const double pixels = width / fullScale();
     const auto length = [&](double amount) { return static_cast<int>(std::lround(std::min(amount * pixels, width))); };
-    const double forward = knownAt(view.forwardColumn(), scope, isSelf);
-    const double backward = knownAt(view.backwardColumn(), scope, isSelf);
+    double forward = knownAt(view.forwardColumn(), scope, isSelf);
+    double backward = knownAt(view.backwardColumn(), scope, isSelf);
+    const std::vector<ScopeId>& folded = m_model->foldedAt(index);
+    if (!folded.empty() && view.givesWidths()) {
+        forward = 0;
+        backward = 0;
+        for (const ScopeId member : folded) {
+            forward += knownAt(view.forwardColumn(), member, isSelf);
+            backward += knownAt(view.backwardColumn(), member, isSelf);
+        }
+    }
     const bool isHotBar = isWhollyHot(index);
     const bool dimmed = isDimmed(index) && !isHotBar;
     QColor colour = isHotBar ? theme.hot : theme.bar;

@@ -7,6 +7,7 @@
 #include <QCoreApplication>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QInputDialog>
 #include <QMessageBox>
 #include <QMimeData>
 #include <QPushButton>
@@ -16,6 +17,7 @@ namespace modulelens::explorer {
 
 BundleOpener::BundleOpener(Session& session, QWidget* window) : QObject(window), m_session(session), m_window(window) {
     connect(&session, &Session::consentNeeded, this, &BundleOpener::askForConsent);
+    connect(&session, &Session::inputsNeeded, this, &BundleOpener::askForInputs);
 }
 
 void BundleOpener::chooseFolder() {
@@ -58,19 +60,62 @@ void BundleOpener::import(const QMimeData& data) {
     }
 }
 
-void BundleOpener::askForConsent(const QString& path, const QString& sentence) {
+void BundleOpener::chooseLibrary() {
+    const QString path = QFileDialog::getOpenFileName(m_window, tr("Load a library of operators"), {},
+                                                      tr("Shared libraries (*.so *.dylib *.dll);;All files (*)"));
+    if (!path.isEmpty()) {
+        m_session.addLibrary(path);
+    }
+}
+
+void BundleOpener::askForInputs(const QString& path) {
+    auto* question = new QInputDialog(m_window);
+    question->setObjectName(QStringLiteral("inputs"));
+    question->setAttribute(Qt::WA_DeleteOnClose);
+    question->setWindowTitle(tr("Inputs"));
+    question->setOption(QInputDialog::UsePlainTextEditForTextInput);
+    question->setLabelText(tr("%1 is in the registry, but holds no inputs, so it cannot run.\n\nOne line for each argument, in "
+                              "order, or NAME=VALUE: float32[1,512] for random numbers, int64[2,8]:0..999 for integers of a "
+                              "range, 16000, 0.5, true, none, 'text', @FILE.safetensors:KEY.")
+                               .arg(QFileInfo(path).fileName()));
+    question->setOkButtonText(tr("Import with these inputs"));
+    question->setCancelButtonText(tr("Leave it without"));
+    connect(question, &QInputDialog::textValueSelected, this, [this, path](const QString& text) {
+        QStringList inputs;
+        for (const QString& line : text.split(u'\n')) {
+            if (!line.trimmed().isEmpty()) {
+                inputs.append(line.trimmed());
+            }
+        }
+        if (!inputs.isEmpty()) {
+            m_session.importPath(path, inputs);
+        }
+    });
+    question->open();
+}
+
+void BundleOpener::askForConsent(const ConsentRequest& request) {
+    const bool isNative =
+        request.file.kind == "operator_library" || request.file.kind == protocol::program_format::kAotInductor;
     // Not modal: the answer may come when the user has looked at the file.
-    auto* question = new QMessageBox(QMessageBox::Question, tr("Consent"), sentence, QMessageBox::NoButton, m_window);
+    auto* question = new QMessageBox(QMessageBox::Question, tr("Consent"), request.sentence, QMessageBox::NoButton, m_window);
     question->setObjectName(QStringLiteral("consent"));
     question->setAttribute(Qt::WA_DeleteOnClose);
     question->setTextFormat(Qt::PlainText);
-    question->setInformativeText(
-        tr("It is read in the worker process, by LibTorch. Your consent is remembered for this very file alone."));
-    QPushButton* read = question->addButton(tr("Read it"), QMessageBox::AcceptRole);
+    const QString what = isNative ? tr("It is machine code, which can do whatever you can. It is loaded in the worker process.")
+                                  : tr("It is read in the worker process, by LibTorch.");
+    question->setInformativeText(what + QStringLiteral("\n\nsha256 ") + QString::fromStdString(request.file.sha256) +
+                                 QStringLiteral("\n\n") +
+                                 tr("Your consent is remembered for this very file alone; modulelens consent forget takes it "
+                                    "back."));
+    QPushButton* read = question->addButton(isNative ? tr("Load and run it") : tr("Read it"), QMessageBox::AcceptRole);
     question->setDefaultButton(question->addButton(QMessageBox::Cancel));
-    connect(question, &QMessageBox::buttonClicked, this, [this, path, read](QAbstractButton* clicked) {
-        if (clicked == read) {
-            m_session.importTrusted(path);
+    // Escape and closing the window end it as well.
+    connect(question, &QMessageBox::finished, this, [this, request, question, read] {
+        if (question->clickedButton() == read) {
+            m_session.allow(request);
+        } else {
+            m_session.decline(request);
         }
     });
     question->open();

@@ -10,9 +10,10 @@ class QWidget;
 namespace modulelens::explorer {
 
 class Session;
+struct ConsentRequest;
 
-/// The ways in which captures and models get into the registry by hand: dialogs, the sample, drag and drop,
-/// a remote registry. Confined to its thread.
+/// The ways in which captures, models and libraries of operators come in by hand: dialogs, the sample, drag and drop,
+/// a remote registry; and the question whether their code may be read. Confined to its thread.
 class BundleOpener : public QObject {
     Q_OBJECT
 
@@ -24,6 +25,8 @@ public:
     void chooseFile();
     void trySample();
     void connectRemote();
+    /// Asks for a library of operators that programs need.
+    void chooseLibrary();
     [[nodiscard]] static bool canImport(const QMimeData& data);
     void import(const QMimeData& data);
 
@@ -31,7 +34,8 @@ signals:
     void failed(const QString& sentence);
 
 private:
-    void askForConsent(const QString& path, const QString& sentence);
+    void askForInputs(const QString& path);
+    void askForConsent(const ConsentRequest& request);
 
     Session& m_session;
     QWidget* m_window;

@@ -5,6 +5,7 @@
 #include "app/explorer/Session.h"
 #include "widgets/Fonts.h"
 #include "widgets/Icons.h"
+#include "widgets/KeyCap.h"
 #include "widgets/Theme.h"
 
 #include <QAction>
@@ -17,6 +18,7 @@
 #include <QStyledItemDelegate>
 
 #include <algorithm>
+#include <utility>
 
 namespace modulelens::explorer {
 
@@ -27,11 +29,14 @@ using widgets::Theme;
 constexpr int kWidth = 680;
 constexpr int kRowHeight = 32;
 constexpr int kInputHeight = 40;
-constexpr int kGreatestRows = 12;
-constexpr int kIndexRole = Qt::UserRole;      ///< Index of the command or version.
+constexpr int kGreatestListHeight = 12 * 32;
+constexpr int kHeadHeight = 24;
+constexpr int kFootHeight = 32;
+constexpr int kIndexRole = Qt::UserRole;      ///< Index of the command or version; heads of groups have none.
 constexpr int kIsVersionRole = Qt::UserRole + 1;
 constexpr int kNoteRole = Qt::UserRole + 2;
 constexpr int kKeysRole = Qt::UserRole + 3;
+constexpr int kIconRole = Qt::UserRole + 4;
 
 constexpr int kTopRowHeight = 36;
 
@@ -54,31 +59,65 @@ public:
     QString searched;
 
     void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+        if (index.data(kIndexRole).isValid()) {
+            paintRow(*painter, option, index);
+        } else {
+            paintHead(*painter, option.rect, index);
+        }
+    }
+    [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex& index) const override {
+        return {200, index.data(kIndexRole).isValid() ? kRowHeight : kHeadHeight};
+    }
+
+private:
+    static void paintHead(QPainter& painter, const QRect& box, const QModelIndex& index) {
+        const Theme& t = Theme::current();
+        painter.fillRect(box, t.window);
+        const QRectF inside = QRectF(box).adjusted(16, 0, -16, 0);
+        widgets::drawText(painter, inside, index.data().toString(), widgets::uiFont(11, QFont::DemiBold), t.text2);
+        widgets::drawText(painter, inside, index.data(kNoteRole).toString(), widgets::uiFont(11), t.text2, Qt::AlignRight);
+    }
+
+    void paintRow(QPainter& painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
         const Theme& t = Theme::current();
         const QRect& box = option.rect;
-        painter->fillRect(box, option.state.testFlag(QStyle::State_Selected) ? t.accentSoft : t.surface);
-        if (option.state.testFlag(QStyle::State_Selected)) {
-            painter->fillRect(box.x(), box.y(), 3, box.height(), t.accent);
+        const bool isSelected = option.state.testFlag(QStyle::State_Selected);
+        painter.fillRect(box, isSelected ? t.accentSoft : t.surface);
+        if (isSelected) {
+            painter.fillRect(box.x(), box.y(), 3, box.height(), t.accent);
         }
-        const bool version = index.data(kIsVersionRole).toBool();
-        widgets::paintIcon(*painter, QRectF(box.x() + 16, box.y() + 8, 16, 16),
-                           version ? widgets::Icon::Module : widgets::Icon::Play, t.text2);
+        widgets::paintIcon(painter, QRectF(box.x() + 16, box.y() + 8, 16, 16),
+                           static_cast<widgets::Icon>(index.data(kIconRole).toInt()), t.text2);
         const QString name = index.data().toString();
         const QFont font = widgets::uiFont(12, QFont::Medium);
+        const double keysLeft = paintKeys(painter, box, index.data(kKeysRole).toString());
+        const double room = keysLeft - 16 - (box.x() + 44);
+        const QFontMetricsF metrics(font);
         if (const qsizetype at = searched.isEmpty() ? -1 : name.indexOf(searched, 0, Qt::CaseInsensitive); at >= 0) {
-            const QFontMetricsF metrics(font);
             const double from = metrics.horizontalAdvance(name.left(at));
-            const double to = metrics.horizontalAdvance(name.left(at + searched.size()));
-            painter->fillRect(QRectF(box.x() + 43 + from, box.y() + 7, to - from + 2, box.height() - 14), t.mark);
+            const double to = std::min(room, metrics.horizontalAdvance(name.left(at + searched.size())));
+            if (from < to) {
+                painter.fillRect(QRectF(box.x() + 43 + from, box.y() + 7, to - from + 2, box.height() - 14), t.mark);
+            }
         }
-        const double used =
-            widgets::drawText(*painter, QRectF(box.x() + 44, box.y(), box.width() * .6, box.height()), name, font, t.text);
-        widgets::drawText(*painter, QRectF(box.x() + 56 + used, box.y(), box.width() - 200 - used, box.height()),
-                          index.data(kNoteRole).toString(), widgets::uiFont(12), t.text2);
-        widgets::drawText(*painter, QRectF(box).adjusted(0, 0, -16, 0), index.data(kKeysRole).toString(), widgets::uiFont(11),
-                          t.text2, Qt::AlignRight);
+        const double used = widgets::drawText(painter, QRectF(box.x() + 44, box.y(), room, box.height()), name, font, t.text);
+        if (room - used > 60) {
+            widgets::drawText(painter, QRectF(box.x() + 56 + used, box.y(), room - used - 12, box.height()),
+                              index.data(kNoteRole).toString(), widgets::uiFont(12), t.text2);
+        }
     }
-    [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override { return {200, kRowHeight}; }
+
+    /// Key caps at the right end; returns where they begin.
+    static double paintKeys(QPainter& painter, const QRect& box, const QString& keys) {
+        double right = box.right() - 15;
+        QStringList caps = keys.split(u'+', Qt::SkipEmptyParts);
+        std::reverse(caps.begin(), caps.end());
+        for (const QString& cap : caps) {
+            right -=
+                widgets::paintKeyCap(painter, QPointF(right, box.y() + (box.height() - widgets::kKeyCapHeight) / 2.0), cap) + 4;
+        }
+        return right;
+    }
 };
 
 } // namespace
@@ -142,36 +181,81 @@ void CommandPalette::filter(const QString& text) {
                });
 }
 
+void CommandPalette::addHead(const QString& title, qsizetype count) {
+    auto* head = new QListWidgetItem(title, m_list);
+    head->setData(kNoteRole, QString::number(count));
+    head->setFlags(Qt::ItemIsEnabled);
+}
+
 void CommandPalette::showMatches(const QString& text, const QList<models::VersionInfo>& versions) {
     m_list->clear();
     static_cast<PaletteDelegate*>(m_list->itemDelegate())->searched = text.trimmed();
+    QList<int> commands;
     for (int i = 0; i < m_commands.size(); ++i) {
-        const QAction* command = m_commands[i];
-        const QString words = command->text().remove(u'&');
-        if (command->isEnabled() && words.contains(text.trimmed(), Qt::CaseInsensitive)) {
-            auto* item = new QListWidgetItem(words, m_list);
-            item->setData(kIndexRole, i);
-            item->setData(kKeysRole, command->shortcut().toString(QKeySequence::NativeText));
+        const QString words = m_commands[i]->text().remove(u'&');
+        if (m_commands[i]->isEnabled() && words.contains(text.trimmed(), Qt::CaseInsensitive)) {
+            commands.append(i);
         }
+    }
+    if (!commands.isEmpty()) {
+        addHead(tr("Commands"), commands.size());
+    }
+    for (const int i : commands) {
+        auto* item = new QListWidgetItem(m_commands[i]->text().remove(u'&'), m_list);
+        item->setData(kIndexRole, i);
+        const QVariant icon = m_commands[i]->property(kIconProperty);
+        item->setData(kIconRole, icon.isValid() ? icon.toInt() : static_cast<int>(widgets::Icon::Play));
+        item->setData(kKeysRole, m_commands[i]->shortcut().toString(QKeySequence::PortableText));
+    }
+    if (!versions.isEmpty()) {
+        addHead(tr("Versions"), versions.size());
     }
     for (int i = 0; i < versions.size(); ++i) {
         auto* item = new QListWidgetItem(versions[i].shortName(), m_list);
         item->setData(kIndexRole, i);
         item->setData(kIsVersionRole, true);
+        item->setData(kIconRole, static_cast<int>(widgets::Icon::Module));
         item->setData(kNoteRole, QString(versions[i].model + QStringLiteral(" · ") + versions[i].className));
     }
-    m_list->setCurrentRow(0);
-    const int rows = std::clamp(m_list->count(), 1, kGreatestRows);
-    const QRect ground = parentWidget()->rect();
-    m_scrim->setGeometry(ground.adjusted(0, kTopRowHeight, 0, 0));
+    if (m_list->count() == 0) {
+        auto* none = new QListWidgetItem(tr("No command or version has this in its name."), m_list);
+        none->setFlags(Qt::ItemIsEnabled);
+    }
+    step(1);
+    arrange();
+}
+
+void CommandPalette::arrange() {
+    int rows = 0;
+    for (int i = 0; i < m_list->count() && rows < kGreatestListHeight; ++i) {
+        rows += m_list->sizeHintForRow(i);
+    }
+    rows = std::min(rows, kGreatestListHeight);
+    m_scrim->setGeometry(parentWidget()->rect().adjusted(0, kTopRowHeight, 0, 0));
     const int wide = std::min(kWidth, parentWidget()->width() - 32);
-    setGeometry((parentWidget()->width() - wide) / 2 + 40, 4, wide, kInputHeight + 8 + rows * kRowHeight);
+    setGeometry((parentWidget()->width() - wide) / 2 + 40, 4, wide, kInputHeight + 3 + rows + kFootHeight);
     m_edit->setGeometry(44, 3, wide - 60, kInputHeight - 6);
-    m_list->setGeometry(1, kInputHeight + 2, wide - 2, rows * kRowHeight);
+    m_list->setGeometry(1, kInputHeight + 2, wide - 2, rows);
+}
+
+/// Moves the current row by `by` rows, over the heads of groups.
+void CommandPalette::step(int by) {
+    int row = m_list->currentRow();
+    do {
+        row += by;
+        if (row < 0 || row >= m_list->count()) {
+            return;
+        }
+    } while (!m_list->item(row)->data(kIndexRole).isValid());
+    m_list->setCurrentRow(row);
+    if (row == 1) {
+        // The head of the first group comes into sight with its first row.
+        m_list->scrollToTop();
+    }
 }
 
 void CommandPalette::activate(const QListWidgetItem* item) {
-    if (item == nullptr) {
+    if (item == nullptr || !item->data(kIndexRole).isValid()) {
         return;
     }
     const int index = item->data(kIndexRole).toInt();
@@ -200,10 +284,10 @@ bool CommandPalette::eventFilter(QObject* watched, QEvent* event) {
     } else if (event->type() == QEvent::KeyPress) {
         switch (static_cast<QKeyEvent*>(event)->key()) {
             case Qt::Key_Up:
-                m_list->setCurrentRow(std::max(0, m_list->currentRow() - 1));
+                step(-1);
                 return true;
             case Qt::Key_Down:
-                m_list->setCurrentRow(std::min(m_list->count() - 1, m_list->currentRow() + 1));
+                step(1);
                 return true;
             case Qt::Key_Return:
             case Qt::Key_Enter:
@@ -233,6 +317,18 @@ void CommandPalette::paintEvent(QPaintEvent*) {
     painter.drawRoundedRect(QRectF(rect()).adjusted(.5, .5, -.5, -.5), 6, 6);
     painter.fillRect(1, kInputHeight, width() - 2, 2, t.accent);
     widgets::paintIcon(painter, QRectF(16, 12, 16, 16), widgets::Icon::Search, t.text2);
+    painter.fillRect(1, height() - kFootHeight, width() - 2, 1, t.line);
+    const double top = height() - kFootHeight + (kFootHeight - widgets::kKeyCapHeight) / 2.0;
+    double x = 16;
+    for (const auto& [cap, does] :
+         {std::pair(QStringLiteral("↑ ↓"), tr("choose")), std::pair(QStringLiteral("Enter"), tr("run")),
+          std::pair(QStringLiteral("Esc"), tr("close"))}) {
+        x += widgets::keyCapWidth(cap);
+        widgets::paintKeyCap(painter, QPointF(x, top), cap);
+        x += 6 + widgets::drawText(painter, QRectF(x + 6, height() - kFootHeight + 1, 120, kFootHeight - 1), does,
+                                   widgets::uiFont(11), t.text2);
+        x += 16;
+    }
 }
 
 } // namespace modulelens::explorer

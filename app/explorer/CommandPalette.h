@@ -23,6 +23,9 @@ class CommandPalette : public QFrame {
     Q_OBJECT
 
 public:
+    /// Property of an action: the number of its widgets::Icon.
+    static constexpr const char* kIconProperty = "paletteIcon";
+
     CommandPalette(Session& session, QWidget* window);
 
     void open(const QList<QAction*>& commands);
@@ -38,6 +41,9 @@ protected:
 private:
     void filter(const QString& text);
     void showMatches(const QString& text, const QList<models::VersionInfo>& versions);
+    void addHead(const QString& title, qsizetype count);
+    void arrange();
+    void step(int by);
     void activate(const QListWidgetItem* item);
     void finish();
 

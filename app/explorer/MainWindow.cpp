@@ -118,6 +118,14 @@ void MainWindow::connectParts() {
     connect(m_bundles, &BundleOpener::failed, this, &MainWindow::showError);
     connect(&m_session, &Session::openFailed, this, &MainWindow::showError);
     connect(&m_session, &Session::failed, this, &MainWindow::showError);
+    connect(&m_session, &Session::declined, this, &MainWindow::showNote);
+    connect(&m_session, &Session::librariesChanged, this, [this] {
+        const QStringList libraries = m_session.libraries();
+        showNote(
+            libraries.isEmpty()
+                ? tr("Programs are loaded without libraries of operators from now on.")
+                : tr("Every program is loaded after %1 until the window closes.").arg(libraries.join(QStringLiteral(", "))));
+    });
     connect(&m_session, &Session::workerChanged, this, [this] {
         m_top->setDevices(m_session.devices());
         showStatus();
@@ -236,9 +244,17 @@ void MainWindow::showLog(int jobId) {
 }
 
 void MainWindow::showError(const QString& sentence) {
+    showBanner(true, sentence);
+}
+
+void MainWindow::showNote(const QString& sentence) {
+    showBanner(false, sentence);
+}
+
+void MainWindow::showBanner(bool isFault, const QString& sentence) {
     const qsizetype stop = sentence.indexOf(QStringLiteral(". "));
-    m_banner->show(widgets::Banner::Kind::Bad, stop < 0 ? sentence : sentence.left(stop + 1),
-                   stop < 0 ? QString() : sentence.mid(stop + 2));
+    m_banner->show(isFault ? widgets::Banner::Kind::Bad : widgets::Banner::Kind::Neutral,
+                   stop < 0 ? sentence : sentence.left(stop + 1), stop < 0 ? QString() : sentence.mid(stop + 2));
     m_banner->setVisible(true);
 }
 

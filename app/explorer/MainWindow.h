@@ -58,6 +58,8 @@ public slots:
     void resetLayout();
     void showLog(int jobId);
     void showError(const QString& sentence);
+    /// Something to know that is no fault.
+    void showNote(const QString& sentence);
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
@@ -67,6 +69,7 @@ protected:
 private:
     void buildLayout();
     void connectParts();
+    void showBanner(bool isFault, const QString& sentence);
     void showCentre();
     void showStatus();
 

@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/explorer/Session.h"
 
+#include "backend/operations/ForeignImport.h"
 #include "backend/operations/JobQueue.h"
+#include "backend/operations/MeasuringJobs.h"
+#include "backend/registry/VersionAddress.h"
 #include "models/Format.h"
 
 #include <QDir>
+#include <QFileInfo>
 
 #include <chrono>
 
@@ -17,6 +21,22 @@ constexpr std::chrono::seconds kLongestStart{60};   ///< Of a worker, until it h
 
 QString sentence(const base::Error& error) {
     return QString::fromStdString(operations::errorSentence(error));
+}
+
+template <class T>
+bool needsConsent(const base::Result<T>& outcome) {
+    return !outcome && outcome.error().code == base::ErrorCode::ConsentNeeded;
+}
+
+/// Whether the model that came from the file `path` last waits for inputs. Blocks on the registry.
+bool isWithoutInputs(registry::Registry& registry, const QString& path) {
+    const std::string first = registry::formatVersionAddress(std::filesystem::path(path.toStdString()).stem().string(), {}, 0);
+    const base::Result<registry::VersionSummary> version = registry.resolve(first.substr(0, first.rfind('@')));
+    if (!version || version->attributes.count("imported_from") == 0) {
+        return false;
+    }
+    const base::Result<capture::VersionDocument> document = registry.versionDocument(version->id);
+    return document && !document->calls.empty() && operations::isWithoutInputs(document->calls.front());
 }
 
 QString withTilde(const QString& path) {
@@ -91,7 +111,10 @@ int Session::validate(const models::VersionInfo& version) {
         return 0;
     }
     const QString id = version.id;
-    auto done = [this, id](const base::Result<operations::ValidationReport>& outcome) {
+    auto done = [this, id, version](const base::Result<operations::ValidationReport>& outcome) {
+        if (needsConsent(outcome)) {
+            askForConsent(tr("%1 was not run").arg(version.address()), [this, version] { validate(version); });
+        }
         if (outcome) {
             auto report = std::make_shared<const operations::ValidationReport>(*outcome);
             QMetaObject::invokeMethod(
@@ -107,12 +130,15 @@ int Session::validate(const models::VersionInfo& version) {
                       m_device);
 }
 
-int Session::profile(const models::VersionInfo& version) {
+int Session::profile(const models::VersionInfo& version, const ProfileChoice& choice) {
     if (!m_operations) {
         return 0;
     }
     const QString id = version.id;
-    auto done = [this, id](const base::Result<operations::ProfileReport>& outcome) {
+    auto done = [this, id, version, choice](const base::Result<operations::ProfileReport>& outcome) {
+        if (needsConsent(outcome)) {
+            askForConsent(tr("%1 was not run").arg(version.address()), [this, version, choice] { profile(version, choice); });
+        }
         if (outcome) {
             QMetaObject::invokeMethod(
                 this,
@@ -123,19 +149,115 @@ int Session::profile(const models::VersionInfo& version) {
                 Qt::QueuedConnection);
         }
     };
-    return m_jobs.add(operations::profileJob(*m_operations, id.toStdString(), runSettings(), done), version.address(),
+    operations::RunSettings settings = runSettings();
+    settings.backward = choice.backward;
+    settings.train = choice.train.toStdString();
+    return m_jobs.add(operations::profileJob(*m_operations, id.toStdString(), settings, done), version.address(), m_device);
+}
+
+int Session::benchmark(const models::VersionInfo& version) {
+    if (!m_operations) {
+        return 0;
+    }
+    auto done = [this, version](const base::Result<operations::BenchmarkReport>& outcome) {
+        if (needsConsent(outcome)) {
+            askForConsent(tr("%1 was not run").arg(version.address()), [this, version] { benchmark(version); });
+        }
+    };
+    operations::BenchmarkSettings settings;
+    settings.run = runSettings();
+    return m_jobs.add(operations::benchmarkJob(*m_operations, version.id.toStdString(), settings, done), version.address(),
                       m_device);
 }
 
-int Session::importPath(const QString& path) {
-    return addImport(path, false);
+int Session::sweep(const models::VersionInfo& version, const QString& dimensions) {
+    if (!m_operations) {
+        return 0;
+    }
+    operations::SweepSettings settings;
+    settings.run = runSettings();
+    for (const QString& word : dimensions.split(u' ', Qt::SkipEmptyParts)) {
+        base::Result<operations::SweepDimension> dimension = operations::parseSweepDimension(word.toStdString());
+        if (!dimension) {
+            emit failed(sentence(dimension.error()));
+            return 0;
+        }
+        settings.dimensions.push_back(*std::move(dimension));
+    }
+    auto done = [this, version, dimensions](const base::Result<operations::SweepReport>& outcome) {
+        if (needsConsent(outcome)) {
+            askForConsent(tr("%1 was not run").arg(version.address()),
+                          [this, version, dimensions] { sweep(version, dimensions); });
+        }
+    };
+    return m_jobs.add(operations::sweepJob(*m_operations, version.id.toStdString(), settings, done), version.address(),
+                      m_device);
 }
 
-int Session::importTrusted(const QString& path) {
-    return addImport(path, true);
+void Session::addLibrary(const QString& path) {
+    if (!m_operations) {
+        emit failed(tr("No registry is open, so nothing can run that would need a library."));
+        return;
+    }
+    m_pool.run(
+        this, [operations = m_operations, path = path.toStdString()] { return operations->permissions().addLibrary(path); },
+        [this, path](const base::Result<void>& outcome) {
+            if (outcome) {
+                emit librariesChanged();
+            } else if (needsConsent(outcome)) {
+                askForConsent(tr("The library %1 was not loaded").arg(QFileInfo(path).fileName()),
+                              [this, path] { addLibrary(path); });
+            } else {
+                emit failed(sentence(outcome.error()));
+            }
+        });
 }
 
-int Session::addImport(const QString& path, bool isTrusted) {
+void Session::forgetLibraries() {
+    if (m_operations) {
+        m_operations->permissions().clearLibraries();
+        emit librariesChanged();
+    }
+}
+
+QStringList Session::libraries() const {
+    QStringList names;
+    if (m_operations) {
+        for (const protocol::OperatorLibrary& library : m_operations->permissions().libraries()) {
+            names.append(QFileInfo(QString::fromStdString(library.file)).fileName());
+        }
+    }
+    return names;
+}
+
+/// Called on any thread, right after the refusal.
+void Session::askForConsent(const QString& ifDeclined, std::function<void()> again) {
+    const std::optional<operations::GuardedFile> file = m_operations->permissions().takeRefused();
+    if (!file) {
+        return;
+    }
+    ConsentRequest request{*file, QString::fromStdString(operations::consentQuestion(*file)), ifDeclined, std::move(again)};
+    QMetaObject::invokeMethod(
+        this, [this, request = std::move(request)] { emit consentNeeded(request); }, Qt::QueuedConnection);
+}
+
+void Session::allow(const ConsentRequest& request) {
+    m_pool.run(
+        this, [operations = m_operations, file = request.file] { return operations->permissions().require(file, true); },
+        [this, again = request.again](const base::Result<void>& outcome) {
+            if (outcome) {
+                again();
+            } else {
+                emit failed(sentence(outcome.error()));
+            }
+        });
+}
+
+void Session::decline(const ConsentRequest& request) {
+    emit declined(request.ifDeclined + tr(": you did not consent to it. Nothing was read and nothing changed."));
+}
+
+int Session::importPath(const QString& path, const QStringList& inputs) {
     if (!m_registry) {
         emit failed(
             tr("No registry is open, so nothing can be imported. Start the explorer with --registry and a folder that "
@@ -146,29 +268,29 @@ int Session::addImport(const QString& path, bool isTrusted) {
         emit failed(tr("This registry cannot import bundles; open a local one."));
         return 0;
     }
-    auto done = [this, path](const base::Result<registry::ImportReport>& outcome) {
-        QString refusal;
-        bool isImported = outcome.hasValue();
-        if (outcome && outcome->needsConsent) {
-            refusal = QString::fromStdString(outcome->warnings.back());
-        } else if (!outcome && outcome.error().code == base::ErrorCode::ConsentNeeded) {
-            refusal = QString::fromStdString(outcome.error().message);
-        }
-        QMetaObject::invokeMethod(
-            this,
-            [this, path, refusal, isImported] {
-                if (isImported) {
+    auto done = [this, path, inputs](const base::Result<registry::ImportReport>& outcome) {
+        if (outcome) {
+            QMetaObject::invokeMethod(
+                this,
+                [this] {
                     m_search.refresh();
                     emit imported();
-                }
-                if (!refusal.isEmpty()) {
-                    emit consentNeeded(path, refusal);
-                }
-            },
-            Qt::QueuedConnection);
+                },
+                Qt::QueuedConnection);
+        }
+        const QString name = QFileInfo(path).fileName();
+        if (outcome && outcome->needsConsent) {
+            askForConsent(tr("%1 was imported without its sample inputs").arg(name), [this, path] { importPath(path); });
+        } else if (outcome && isWithoutInputs(*m_registry, path)) {
+            QMetaObject::invokeMethod(this, [this, path] { emit inputsNeeded(path); }, Qt::QueuedConnection);
+        } else if (needsConsent(outcome)) {
+            askForConsent(tr("%1 was not imported").arg(name), [this, path, inputs] { importPath(path, inputs); });
+        }
     };
     operations::ImportSettings settings;
-    settings.isTrusted = isTrusted;
+    for (const QString& input : inputs) {
+        settings.inputs.push_back(input.toStdString());
+    }
     return m_jobs.add(operations::importJob(*m_operations, path.toStdString(), settings, done), withTilde(path),
                       models::notApplicable());
 }

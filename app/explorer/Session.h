@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backend/operations/Operations.h"
+#include "backend/operations/Permissions.h"
 #include "models/JobModel.h"
 #include "models/RegistrySearch.h"
 #include "models/Task.h"
@@ -12,9 +13,24 @@
 #include <QStringList>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 namespace modulelens::explorer {
+
+/// Something that was not done because it would read code or pickles that the user has not consented to.
+struct ConsentRequest {
+    operations::GuardedFile file;
+    QString sentence;                ///< What the file is, for the question.
+    QString ifDeclined;              ///< What stays as it was.
+    std::function<void()> again;     ///< Does what was asked for once more.
+};
+
+/// What a profile measures beside the forward pass.
+struct ProfileChoice {
+    bool backward = false;
+    QString train;                   ///< "sgd" or "adam": a whole training step; empty: none.
+};
 
 /// What the window works on: the registry, the operations with their worker, the jobs. Everything that blocks runs on the
 /// task pool or the job queue. Owned by main(). Confined to its thread (the GUI thread).
@@ -48,12 +64,25 @@ public:
 
     /// Jobs on a version; the id of the job. Their results come by validated() and profiled().
     int validate(const models::VersionInfo& version);
-    int profile(const models::VersionInfo& version);
+    int profile(const models::VersionInfo& version, const ProfileChoice& choice = {});
+    int benchmark(const models::VersionInfo& version);
+    /// `dimensions` as the command line has them, parted by spaces: "batch=1,2,4". 0 and failed() when they are malformed.
+    int sweep(const models::VersionInfo& version, const QString& dimensions);
     /// Imports a bundle, a .mlens, a folder of bundles, or a .pt2, TorchScript or AOTInductor file. 0 when the registry cannot
     /// import. consentNeeded() follows when the file holds code or pickles that nobody consented to.
-    int importPath(const QString& path);
-    /// The user consents to what `path` holds now; it is remembered, and the file imported.
-    int importTrusted(const QString& path);
+    /// `inputs` as the command line's --input has them; inputsNeeded() follows when a model came without any.
+    int importPath(const QString& path, const QStringList& inputs = {});
+    /// Every program is loaded after this library of operators from now on; librariesChanged(), consentNeeded() or failed()
+    /// follows.
+    void addLibrary(const QString& path);
+    void forgetLibraries();
+    /// File names of the libraries.
+    [[nodiscard]] QStringList libraries() const;
+
+    /// The user consents to the file of `request`, which is remembered; what was asked for is done.
+    void allow(const ConsentRequest& request);
+    /// The user does not: declined() follows, and nothing else.
+    void decline(const ConsentRequest& request);
 
     enum class Label { AddTag, RemoveTag, SetAlias, RemoveAlias };
     void editLabel(const models::VersionInfo& version, Label label, const QString& text);
@@ -73,15 +102,18 @@ signals:
     void validated(const QString& id, std::shared_ptr<const modulelens::operations::ValidationReport> report);
     void profiled(const QString& id, std::shared_ptr<const modulelens::profile::Profile> profile);
     void imported();
-    /// `sentence` says what of the file would be read.
-    void consentNeeded(const QString& path, const QString& sentence);
+    void consentNeeded(const modulelens::explorer::ConsentRequest& request);
+    void declined(const QString& sentence);
+    /// The model in `path` was imported, but cannot run before someone says on which inputs.
+    void inputsNeeded(const QString& path);
+    void librariesChanged();
     void workerChanged();
     /// Something asked for could not be done; for the banner.
     void failed(const QString& sentence);
 
 private:
     void refreshVersion(const QString& id);
-    int addImport(const QString& path, bool isTrusted);
+    void askForConsent(const QString& ifDeclined, std::function<void()> again);
     void importInbox();
     [[nodiscard]] operations::RunSettings runSettings() const;
 

@@ -4,14 +4,13 @@
 
 #include "app/explorer/PythonHighlighter.h"
 #include "app/explorer/Session.h"
+#include "app/explorer/SourceView.h"
 #include "models/Format.h"
 #include "widgets/EmptyState.h"
-#include "widgets/Fonts.h"
 #include "widgets/KeyValueList.h"
 
 #include <QEvent>
 #include <QHBoxLayout>
-#include <QPlainTextEdit>
 #include <QScrollArea>
 #include <QStackedWidget>
 #include <QVBoxLayout>
@@ -118,17 +117,13 @@ SourcePage::SourcePage(Session& session, const models::VersionInfo& version, QWi
       m_note(new widgets::NoteRow(this)),
       m_arguments(new widgets::KeyValueList(this)),
       m_pages(new QStackedWidget(this)),
-      m_source(new QPlainTextEdit(this)),
+      m_source(new SourceView(this)),
       m_highlighter(new PythonHighlighter(m_source->document())),
       m_empty(new widgets::EmptyState(this)) {
     setProperty("surface", true);
     setAttribute(Qt::WA_StyledBackground);
     m_arguments->setNameWidth(kNameWidth);
-    m_source->setReadOnly(true);
-    m_source->setFont(widgets::monoFont(12));
-    m_source->setLineWrapMode(QPlainTextEdit::NoWrap);
     m_source->setAccessibleName(tr("Class source"));
-    m_source->document()->setDocumentMargin(12);
     m_pages->addWidget(m_empty);
     m_pages->addWidget(m_source);
     m_empty->show(widgets::Icon::Code, tr("Reading the source"), {});

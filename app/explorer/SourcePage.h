@@ -7,7 +7,6 @@
 
 #include <QWidget>
 
-class QPlainTextEdit;
 class QStackedWidget;
 
 namespace modulelens::widgets {
@@ -20,6 +19,7 @@ namespace modulelens::explorer {
 
 class PythonHighlighter;
 class Session;
+class SourceView;
 
 /// Constructor arguments and class source of a captured module. Shown, never run. Reads when it is shown first. Confined to
 /// its thread.
@@ -42,7 +42,7 @@ private:
     widgets::NoteRow* m_note;
     widgets::KeyValueList* m_arguments;
     QStackedWidget* m_pages;
-    QPlainTextEdit* m_source;
+    SourceView* m_source;
     PythonHighlighter* m_highlighter;
     widgets::EmptyState* m_empty;
     bool m_asked = false;

@@ -25,6 +25,7 @@ using widgets::ChipKind;
 using widgets::Icon;
 
 constexpr int kInset = 16;
+constexpr int kRoomForBenchmark = 900;
 
 QFont plainTitle() {
     return widgets::uiFont(16);
@@ -77,10 +78,18 @@ VersionHeader::VersionHeader(QWidget* parent)
       m_chips(new widgets::ChipRow(this)),
       m_validate(new QPushButton(widgets::themedIcon(Icon::Check), tr("Validate"), this)),
       m_profile(new QPushButton(widgets::themedIcon(Icon::Play), tr("Profile"), this)),
+      m_profileMenu(new QToolButton(this)),
+      m_benchmark(new QPushButton(widgets::themedIcon(Icon::Timer), tr("Benchmark"), this)),
       m_more(new QToolButton(this)) {
     setFixedHeight(64);
     m_validate->setToolTip(tr("Run on the captured inputs and compare with the captured outputs (Ctrl+R)"));
     m_profile->setToolTip(tr("Measure every module and operator (Ctrl+B)"));
+    m_profileMenu->setIcon(widgets::themedIcon(Icon::ChevronDown));
+    m_profileMenu->setProperty("outlined", true);
+    m_profileMenu->setToolTip(tr("Backward pass, training step, sweep"));
+    m_profileMenu->setAccessibleName(tr("Other ways to profile"));
+    m_profileMenu->setPopupMode(QToolButton::InstantPopup);
+    m_benchmark->setToolTip(tr("Time the whole version, run by run (Ctrl+Alt+B)"));
     m_more->setIcon(widgets::themedIcon(Icon::More));
     m_more->setProperty("outlined", true);
     m_more->setToolTip(tr("More"));
@@ -88,6 +97,7 @@ VersionHeader::VersionHeader(QWidget* parent)
     m_more->setPopupMode(QToolButton::InstantPopup);
     connect(m_validate, &QPushButton::clicked, this, &VersionHeader::validateRequested);
     connect(m_profile, &QPushButton::clicked, this, &VersionHeader::profileRequested);
+    connect(m_benchmark, &QPushButton::clicked, this, &VersionHeader::benchmarkRequested);
 }
 
 void VersionHeader::show(const models::VersionInfo& version) {
@@ -108,11 +118,17 @@ int VersionHeader::titleWidth() const {
 
 void VersionHeader::arrange() {
     int right = width() - kInset;
+    m_benchmark->setVisible(width() >= kRoomForBenchmark);
     for (QWidget* action :
-         {static_cast<QWidget*>(m_more), static_cast<QWidget*>(m_profile), static_cast<QWidget*>(m_validate)}) {
-        const int wide = action == m_more ? 32 : action->sizeHint().width();
+         {static_cast<QWidget*>(m_more), static_cast<QWidget*>(m_benchmark), static_cast<QWidget*>(m_profileMenu),
+          static_cast<QWidget*>(m_profile), static_cast<QWidget*>(m_validate)}) {
+        if (action->isHidden()) {
+            continue;
+        }
+        const int wide = action == m_more ? 32 : action == m_profileMenu ? 24 : action->sizeHint().width();
         action->setGeometry(right - wide, 8, wide, 28);
-        right -= wide + 8;
+        // Profile and the button for its other ways share an edge.
+        right -= action == m_profileMenu ? wide - 1 : wide + 8;
     }
     const int x = kInset + titleWidth() + 12;
     m_chips->setGeometry(x, 9, std::max(24, right - x), 24);

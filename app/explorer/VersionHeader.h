@@ -26,10 +26,13 @@ public:
     void show(const models::VersionInfo& version);
     [[nodiscard]] widgets::ChipRow* chips() const { return m_chips; }
     [[nodiscard]] QToolButton* moreButton() const { return m_more; }
+    /// Right of Profile: the other ways to profile.
+    [[nodiscard]] QToolButton* profileMenuButton() const { return m_profileMenu; }
 
 signals:
     void validateRequested();
     void profileRequested();
+    void benchmarkRequested();
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -43,6 +46,8 @@ private:
     widgets::ChipRow* m_chips;
     QPushButton* m_validate;
     QPushButton* m_profile;
+    QToolButton* m_profileMenu;
+    QPushButton* m_benchmark;
     QToolButton* m_more;
 };
 

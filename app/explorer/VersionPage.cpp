@@ -16,6 +16,7 @@
 
 #include <QApplication>
 #include <QClipboard>
+#include <QInputDialog>
 #include <QMenu>
 #include <QStackedWidget>
 #include <QToolButton>
@@ -100,6 +101,8 @@ VersionPage::VersionPage(Session& session, const models::VersionInfo& version, Q
     connect(m_tabs, &widgets::TabStrip::currentChanged, m_stack, &QStackedWidget::setCurrentIndex);
     connect(m_header, &VersionHeader::validateRequested, this, &VersionPage::validate);
     connect(m_header, &VersionHeader::profileRequested, this, &VersionPage::profile);
+    connect(m_header, &VersionHeader::benchmarkRequested, this, &VersionPage::benchmark);
+    makeProfileMenu();
     connect(m_validation, &ValidationPage::validateRequested, this, &VersionPage::validate);
     connect(m_tensors, &TensorsPage::nanCountChanged, this,
             [this](int tensors) { m_tabs->setTrouble(1, tensors > 0 ? QString::number(tensors) + tr(" NaN") : QString()); });
@@ -140,6 +143,18 @@ void VersionPage::connectSession() {
             m_tabs->setTrouble(3, failed > 0 ? QString::number(failed) : QString());
         }
     });
+}
+
+void VersionPage::makeProfileMenu() {
+    auto* menu = new QMenu(this);
+    menu->addAction(tr("Forward"), this, &VersionPage::profile);
+    menu->addAction(tr("Forward and backward"), this, &VersionPage::profileBackward);
+    menu->addAction(tr("Training step with SGD"), this, &VersionPage::profileTraining);
+    menu->addAction(tr("Training step with Adam"), this,
+                    [this] { m_session.profile(m_version, {true, QStringLiteral("adam")}); });
+    menu->addSeparator();
+    menu->addAction(tr("Sweep a dimension…"), this, &VersionPage::chooseSweep);
+    m_header->profileMenuButton()->setMenu(menu);
 }
 
 void VersionPage::makeMoreMenu() {
@@ -276,6 +291,33 @@ void VersionPage::validate() {
 
 void VersionPage::profile() {
     m_session.profile(m_version);
+}
+
+void VersionPage::profileBackward() {
+    m_session.profile(m_version, {true, {}});
+}
+
+void VersionPage::profileTraining() {
+    m_session.profile(m_version, {true, QStringLiteral("sgd")});
+}
+
+void VersionPage::benchmark() {
+    m_session.benchmark(m_version);
+}
+
+void VersionPage::chooseSweep() {
+    auto* question = new QInputDialog(this);
+    question->setObjectName(QStringLiteral("sweep"));
+    question->setAttribute(Qt::WA_DeleteOnClose);
+    question->setWindowTitle(tr("Sweep"));
+    question->setLabelText(
+        tr("Sizes to measure, as NAME=VALUE,VALUE. NAME is batch, a symbol of the program, or a place such as "
+           "/args/0:1."));
+    question->setTextValue(QStringLiteral("batch=1,2,4,8"));
+    question->setOkButtonText(tr("Measure"));
+    connect(question, &QInputDialog::textValueSelected, this,
+            [this](const QString& dimensions) { m_session.sweep(m_version, dimensions); });
+    question->open();
 }
 
 } // namespace modulelens::explorer

@@ -47,6 +47,11 @@ public:
 
     void validate();
     void profile();
+    void profileBackward();
+    void profileTraining();
+    void benchmark();
+    /// Asks for the dimension and its values first.
+    void chooseSweep();
 
 signals:
     /// The first profile, static or measured, is shown (or there is none).
@@ -54,6 +59,7 @@ signals:
 
 private:
     void connectSession();
+    void makeProfileMenu();
     void makeMoreMenu();
     void readProfile();
     void readValidation();

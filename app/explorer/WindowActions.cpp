@@ -3,6 +3,7 @@
 #include "app/explorer/WindowActions.h"
 
 #include "app/explorer/BundleOpener.h"
+#include "app/explorer/CommandPalette.h"
 #include "app/explorer/DocumentArea.h"
 #include "app/explorer/HierarchyPage.h"
 #include "app/explorer/JobsPanel.h"
@@ -10,6 +11,7 @@
 #include "app/explorer/RegistryDock.h"
 #include "app/explorer/Session.h"
 #include "app/explorer/TopRow.h"
+#include "widgets/Icons.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -20,14 +22,17 @@ namespace modulelens::explorer {
 
 namespace {
 
-/// Adds actions to one menu and to the window.
+using widgets::Icon;
+
+/// Adds actions to one menu and to the window; the icon is shown in the command palette.
 class MenuFiller {
 public:
     MenuFiller(MainWindow& window, QMenuBar& bar, const QString& title) : m_window(window), m_menu(bar.addMenu(title)) {}
 
     template <class Slot>
-    MenuFiller& add(const QString& text, const QKeySequence& keys, Slot slot) {
+    MenuFiller& add(Icon icon, const QString& text, const QKeySequence& keys, Slot slot) {
         QAction* action = m_menu->addAction(text);
+        action->setProperty(CommandPalette::kIconProperty, static_cast<int>(icon));
         action->setShortcut(keys);
         QObject::connect(action, &QAction::triggered, &m_window, slot);
         m_window.addAction(action);
@@ -46,24 +51,26 @@ private:
 
 void addFileAndEdit(MainWindow& window, QMenuBar& bar) {
     MenuFiller(window, bar, MainWindow::tr("&File"))
-        .add(MainWindow::tr("&Open a bundle…"), Qt::CTRL | Qt::Key_O, [&window] { window.bundles()->chooseFolder(); })
-        .add(MainWindow::tr("Open a &bundle or model file…"), Qt::CTRL | Qt::ALT | Qt::Key_O,
+        .add(Icon::Folder, MainWindow::tr("&Open a bundle…"), Qt::CTRL | Qt::Key_O,
+             [&window] { window.bundles()->chooseFolder(); })
+        .add(Icon::Tray, MainWindow::tr("Open a &bundle or model file…"), Qt::CTRL | Qt::ALT | Qt::Key_O,
              [&window] { window.bundles()->chooseFile(); })
-        .add(MainWindow::tr("&Connect to W&&B…"), Qt::CTRL | Qt::SHIFT | Qt::Key_O,
+        .add(Icon::Cloud, MainWindow::tr("&Connect to W&&B…"), Qt::CTRL | Qt::SHIFT | Qt::Key_O,
              [&window] { window.bundles()->connectRemote(); })
-        .add(MainWindow::tr("Try the &sample"), Qt::CTRL | Qt::ALT | Qt::Key_S, [&window] { window.bundles()->trySample(); })
+        .add(Icon::Flask, MainWindow::tr("Try the &sample"), Qt::CTRL | Qt::ALT | Qt::Key_S,
+             [&window] { window.bundles()->trySample(); })
         .separate()
-        .add(MainWindow::tr("Close &tab"), Qt::CTRL | Qt::Key_W, [&window] { window.documents()->closeCurrent(); })
-        .add(MainWindow::tr("&Quit"), Qt::CTRL | Qt::Key_Q, [&window] { window.close(); });
+        .add(Icon::Close, MainWindow::tr("Close &tab"), Qt::CTRL | Qt::Key_W, [&window] { window.documents()->closeCurrent(); })
+        .add(Icon::Out, MainWindow::tr("&Quit"), Qt::CTRL | Qt::Key_Q, [&window] { window.close(); });
     MenuFiller(window, bar, MainWindow::tr("&Edit"))
-        .add(MainWindow::tr("&Find in tree and flame"), Qt::CTRL | Qt::Key_F,
+        .add(Icon::Search, MainWindow::tr("&Find in tree and flame"), Qt::CTRL | Qt::Key_F,
              [&window] {
                  if (VersionPage* page = window.documents()->current()) {
                      page->showView(VersionPage::View::Hierarchy);
                      page->hierarchy()->focusFind();
                  }
              })
-        .add(MainWindow::tr("&Copy the command that does this"), Qt::CTRL | Qt::SHIFT | Qt::Key_C, [&window] {
+        .add(Icon::Copy, MainWindow::tr("&Copy the command that does this"), Qt::CTRL | Qt::SHIFT | Qt::Key_C, [&window] {
             if (const VersionPage* page = window.documents()->current()) {
                 QApplication::clipboard()->setText(page->command());
             }
@@ -79,50 +86,59 @@ void addView(MainWindow& window, QMenuBar& bar) {
         };
     };
     MenuFiller(window, bar, MainWindow::tr("&View"))
-        .add(MainWindow::tr("&Go to module, version or command"), Qt::CTRL | Qt::SHIFT | Qt::Key_P,
+        .add(Icon::Search, MainWindow::tr("&Go to module, version or command"), Qt::CTRL | Qt::SHIFT | Qt::Key_P,
              [&window] { window.showPalette(); })
         .separate()
-        .add(MainWindow::tr("&Hierarchy"), Qt::CTRL | Qt::Key_1, show(VersionPage::View::Hierarchy))
-        .add(MainWindow::tr("&Tensors"), Qt::CTRL | Qt::Key_2, show(VersionPage::View::Tensors))
-        .add(MainWindow::tr("&Source and arguments"), Qt::CTRL | Qt::Key_3, show(VersionPage::View::Source))
-        .add(MainWindow::tr("&Validation"), Qt::CTRL | Qt::Key_4, show(VersionPage::View::Validation))
+        .add(Icon::Tree, MainWindow::tr("&Hierarchy"), Qt::CTRL | Qt::Key_1, show(VersionPage::View::Hierarchy))
+        .add(Icon::Grid, MainWindow::tr("&Tensors"), Qt::CTRL | Qt::Key_2, show(VersionPage::View::Tensors))
+        .add(Icon::Code, MainWindow::tr("&Source and arguments"), Qt::CTRL | Qt::Key_3, show(VersionPage::View::Source))
+        .add(Icon::Check, MainWindow::tr("&Validation"), Qt::CTRL | Qt::Key_4, show(VersionPage::View::Validation))
         .separate()
-        .add(MainWindow::tr("&Back"), Qt::ALT | Qt::Key_Left, [&window] { window.documents()->goBack(); })
-        .add(MainWindow::tr("&Forward"), Qt::ALT | Qt::Key_Right, [&window] { window.documents()->goForward(); })
-        .add(MainWindow::tr("&Registry"), Qt::CTRL | Qt::SHIFT | Qt::Key_R, [&window] { window.registryDock()->toggle(); })
-        .add(MainWindow::tr("&Jobs"), Qt::CTRL | Qt::Key_J,
+        .add(Icon::Back, MainWindow::tr("&Back"), Qt::ALT | Qt::Key_Left, [&window] { window.documents()->goBack(); })
+        .add(Icon::Forward, MainWindow::tr("&Forward"), Qt::ALT | Qt::Key_Right, [&window] { window.documents()->goForward(); })
+        .add(Icon::Database, MainWindow::tr("&Registry"), Qt::CTRL | Qt::SHIFT | Qt::Key_R,
+             [&window] { window.registryDock()->toggle(); })
+        .add(Icon::Rows, MainWindow::tr("&Jobs"), Qt::CTRL | Qt::Key_J,
              [&window] { window.jobsPanel()->setOpen(!window.jobsPanel()->isOpen()); })
         .separate()
-        .add(MainWindow::tr("Switch between &light and dark"), Qt::CTRL | Qt::SHIFT | Qt::Key_L,
+        .add(Icon::Moon, MainWindow::tr("Switch between &light and dark"), Qt::CTRL | Qt::SHIFT | Qt::Key_L,
              [&window] { window.switchTheme(); })
-        .add(MainWindow::tr("R&eset layout"), {}, [&window] { window.resetLayout(); });
+        .add(Icon::Layers, MainWindow::tr("R&eset layout"), {}, [&window] { window.resetLayout(); });
 }
 
 } // namespace
 
 void addWindowActions(MainWindow& window, TopRow& top, Session& session) {
     QMenuBar& bar = *top.menuBar();
+    const auto withPage = [&window](void (VersionPage::*act)()) {
+        return [&window, act] {
+            if (VersionPage* page = window.documents()->current()) {
+                (page->*act)();
+            }
+        };
+    };
     addFileAndEdit(window, bar);
     addView(window, bar);
     MenuFiller(window, bar, MainWindow::tr("&Registry"))
-        .add(MainWindow::tr("&Search the registry"), Qt::CTRL | Qt::Key_K, [&window] { window.registryDock()->focusQuery(); })
-        .add(MainWindow::tr("&Read again"), Qt::Key_F5, [&session] { session.search().refresh(); });
+        .add(Icon::Search, MainWindow::tr("&Search the registry"), Qt::CTRL | Qt::Key_K,
+             [&window] { window.registryDock()->focusQuery(); })
+        .add(Icon::Refresh, MainWindow::tr("&Read again"), Qt::Key_F5, [&session] { session.search().refresh(); });
     MenuFiller(window, bar, MainWindow::tr("R&un"))
-        .add(MainWindow::tr("&Validate this version"), Qt::CTRL | Qt::Key_R,
-             [&window] {
-                 if (VersionPage* page = window.documents()->current()) {
-                     page->validate();
-                 }
-             })
-        .add(MainWindow::tr("&Profile this version"), Qt::CTRL | Qt::Key_B,
-             [&window] {
-                 if (VersionPage* page = window.documents()->current()) {
-                     page->profile();
-                 }
-             })
-        .add(MainWindow::tr("C&ancel all jobs"), {}, [&session] { session.jobs().cancelAll(); })
-        .add(MainWindow::tr("&Clear finished jobs"), {}, [&session] { session.jobs().clearFinished(); });
-    MenuFiller(window, bar, MainWindow::tr("&Help")).add(MainWindow::tr("&About ModuleLens"), {}, [&window] {
+        .add(Icon::Check, MainWindow::tr("&Validate this version"), Qt::CTRL | Qt::Key_R, withPage(&VersionPage::validate))
+        .add(Icon::Play, MainWindow::tr("&Profile this version"), Qt::CTRL | Qt::Key_B, withPage(&VersionPage::profile))
+        .add(Icon::Play, MainWindow::tr("Profile &forward and backward"), Qt::CTRL | Qt::SHIFT | Qt::Key_B,
+             withPage(&VersionPage::profileBackward))
+        .add(Icon::Play, MainWindow::tr("Profile a &training step (SGD)"), {}, withPage(&VersionPage::profileTraining))
+        .add(Icon::Timer, MainWindow::tr("&Benchmark this version"), Qt::CTRL | Qt::ALT | Qt::Key_B,
+             withPage(&VersionPage::benchmark))
+        .add(Icon::Sliders, MainWindow::tr("&Sweep a dimension…"), {}, withPage(&VersionPage::chooseSweep))
+        .separate()
+        .add(Icon::Chip, MainWindow::tr("&Load a library of operators…"), {}, [&window] { window.bundles()->chooseLibrary(); })
+        .add(Icon::Chip, MainWindow::tr("Load &no more libraries"), {}, [&session] { session.forgetLibraries(); })
+        .separate()
+        .add(Icon::Close, MainWindow::tr("C&ancel all jobs"), {}, [&session] { session.jobs().cancelAll(); })
+        .add(Icon::Minus, MainWindow::tr("&Clear finished jobs"), {}, [&session] { session.jobs().clearFinished(); });
+    MenuFiller(window, bar, MainWindow::tr("&Help")).add(Icon::Info, MainWindow::tr("&About ModuleLens"), {}, [&window] {
         QMessageBox::about(&window, MainWindow::tr("About ModuleLens"),
                            MainWindow::tr("ModuleLens %1\nCapture, rebuild, check and measure one module of a PyTorch model.")
                                .arg(QApplication::applicationVersion()));

@@ -26,6 +26,8 @@ using nlohmann::json;
 
 constexpr const char* kAgain = "Import the file again with --trust, or give inputs with --input.";
 
+constexpr const char* kInputParts[] = {"args", "kwargs"};
+
 /// Carries an Error to importForeignFile.
 struct ImportFailure : std::exception {
     explicit ImportFailure(base::Error cause) : error(std::move(cause)) {}
@@ -417,7 +419,7 @@ base::Result<registry::ImportReport> importForeignFile(registry::LocalRegistry& 
 }
 
 base::Result<void> checkInputsAreThere(const capture::CallDocument& call, const std::string& address) {
-    for (const char* part : {"args", "kwargs"}) {
+    for (const char* part : kInputParts) {
         const auto values = call.json->find(part);
         const std::string reason = values == call.json->end() ? std::string() : gapIn(*values);
         if (reason == kConsentGap) {
@@ -433,6 +435,13 @@ base::Result<void> checkInputsAreThere(const capture::CallDocument& call, const 
         }
     }
     return {};
+}
+
+bool isWithoutInputs(const capture::CallDocument& call) {
+    return std::any_of(std::begin(kInputParts), std::end(kInputParts), [&](const char* part) {
+        const auto values = call.json->find(part);
+        return values != call.json->end() && gapIn(*values) == kNoInputGap;
+    });
 }
 
 bool isWithoutOutputs(const capture::CallDocument& call) {

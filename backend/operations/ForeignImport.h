@@ -32,6 +32,9 @@ inline constexpr const char* kNoOutputGap = "nothing was captured: the file was 
 /// version in the message.
 [[nodiscard]] base::Result<void> checkInputsAreThere(const capture::CallDocument& call, const std::string& address);
 
+/// True when an input is left out because neither the file nor the person gave any.
+[[nodiscard]] bool isWithoutInputs(const capture::CallDocument& call);
+
 /// True when the call's outputs were never there: the version was imported without a run.
 [[nodiscard]] bool isWithoutOutputs(const capture::CallDocument& call);
 

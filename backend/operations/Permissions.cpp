@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace modulelens::operations {
 
@@ -60,6 +61,11 @@ std::string kindText(const std::string& kind) {
 }
 
 } // namespace
+
+std::string consentQuestion(const GuardedFile& file) {
+    return "'" + file.name + "' " + kindText(file.kind) + " and is read only with your consent (sha256 " +
+           file.sha256.substr(0, 12) + ")";
+}
 
 ConsentStore::ConsentStore(std::filesystem::path file) : m_file(file.empty() ? defaultFile() : std::move(file)) {}
 
@@ -174,10 +180,22 @@ base::Result<void> Permissions::require(const GuardedFile& file, bool isTrusted)
     if (!known) {
         return known.error();
     }
-    return base::Error{base::ErrorCode::ConsentNeeded,
-                       "'" + file.name + "' " + kindText(file.kind) + " and is read only with your consent (sha256 " +
-                           file.sha256.substr(0, 12) + ")",
+    {
+        const std::lock_guard lock(m_mutex);
+        m_refused = file;
+    }
+    return base::Error{base::ErrorCode::ConsentNeeded, consentQuestion(file),
                        "If you trust where it comes from, repeat the command with --trust; that is remembered for this file."};
+}
+
+std::optional<GuardedFile> Permissions::takeRefused() {
+    const std::lock_guard lock(m_mutex);
+    return std::exchange(m_refused, std::nullopt);
+}
+
+void Permissions::clearLibraries() {
+    const std::lock_guard lock(m_mutex);
+    m_libraries.clear();
 }
 
 base::Result<void> Permissions::addLibrary(const std::filesystem::path& file) {

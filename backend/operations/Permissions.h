@@ -8,6 +8,7 @@
 #include <atomic>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct GuardedFile {
     std::string kind;        ///< "sample_inputs", "torchscript", "aotinductor", "operator_library".
     std::string name;        ///< File name, for people.
 };
+
+/// "'net.pt' is a TorchScript archive, code and pickled values, and is read only with your consent (sha256 0123456789ab)".
+[[nodiscard]] std::string consentQuestion(const GuardedFile& file);
 
 /// One remembered consent.
 struct Consent {
@@ -57,10 +61,14 @@ public:
     void trustAll() { m_trustsAll = true; }
     /// Nothing when the user consented, before or now by `isTrusted`. ConsentNeeded: not so.
     [[nodiscard]] base::Result<void> require(const GuardedFile& file, bool isTrusted = false);
+    /// The file of the newest ConsentNeeded, so that a person can be asked, once; absent when there was none.
+    [[nodiscard]] std::optional<GuardedFile> takeRefused();
 
     /// Every program is loaded after this library. Hashes the file. NotFound, InvalidArgument (no file), ConsentNeeded.
     [[nodiscard]] base::Result<void> addLibrary(const std::filesystem::path& file);
     [[nodiscard]] std::vector<protocol::OperatorLibrary> libraries() const;
+    /// Workers that start from now on load no library.
+    void clearLibraries();
     /// The digests that a worker must be told: of all libraries, and of `sha256` when it is not empty.
     [[nodiscard]] std::vector<std::string> consent(const std::string& sha256) const;
 
@@ -71,6 +79,7 @@ private:
     std::atomic<bool> m_trustsAll = false;
     mutable std::mutex m_mutex;
     std::vector<protocol::OperatorLibrary> m_libraries;
+    std::optional<GuardedFile> m_refused;
 };
 
 } // namespace modulelens::operations

@@ -4,7 +4,9 @@
 #include "app/explorer/HierarchyPage.h"
 #include "app/explorer/TensorsPage.h"
 #include "app/explorer/ValidationPage.h"
+#include "app/explorer/VersionHeader.h"
 #include "app/explorer/VersionPage.h"
+#include "models/Format.h"
 #include "tests/explorer/WindowFixture.h"
 #include "tests/support/TestMain.h"
 #include "tests/support/TestPaths.h"
@@ -12,9 +14,11 @@
 #include "widgets/FlameGraph.h"
 #include "widgets/MetricTree.h"
 
+#include <QMenu>
 #include <QScopeGuard>
 #include <QSignalSpy>
 #include <QTest>
+#include <QToolButton>
 
 #include <csignal>
 
@@ -83,6 +87,67 @@ private slots:
         // The other way round: the row above in the tree is the box that the flame graph marks.
         QTest::keyClick(hierarchy->tree(), Qt::Key_Up);
         QCOMPARE(hierarchy->tree()->treeModel()->scopeAt(hierarchy->tree()->currentIndex()), hierarchy->view().selection());
+    }
+
+    void backwardPass_isShownBesideTheForwardPass() {
+        test::WindowFixture fixture(worker());
+        QVERIFY(fixture.openGolden());
+        VersionPage* page = fixture.openVersion({});
+        QVERIFY(page != nullptr);
+        HierarchyPage* hierarchy = page->hierarchy();
+        QVERIFY(hierarchy->view().backwardColumn() == nullptr);
+        // As a person does it: the menu beside Profile.
+        auto* menu = page->findChild<VersionHeader*>()->profileMenuButton()->menu();
+        QSignalSpy profiled(&fixture.session, &Session::profiled);
+        for (QAction* action : menu->actions()) {
+            if (action->text() == QStringLiteral("Forward and backward")) {
+                action->trigger();
+            }
+        }
+        QVERIFY(profiled.wait(kLimit));
+        QTRY_VERIFY(hierarchy->view().backwardColumn() != nullptr);
+        const auto* forward = hierarchy->view().forwardColumn();
+        QVERIFY(forward != nullptr && forward->total.front() > 0);
+        QVERIFY(hierarchy->view().backwardColumn()->total.front() > 0);
+        QCOMPARE(hierarchy->view().total(0).value_or(0),
+                 forward->total.front() + hierarchy->view().backwardColumn()->total.front());
+        // The tree has a column of each, the flame graph a lane of each.
+        const widgets::MetricTree* tree = hierarchy->tree();
+        QVERIFY(tree->treeModel()->isColumnUseful(models::MetricTreeModel::BackwardColumn));
+        QVERIFY(tree->treeModel()->index(0, models::MetricTreeModel::BackwardColumn).data().toString() !=
+                models::notCaptured());
+        int passes = 0;
+        for (const models::FlameSpan& span : hierarchy->flame()->flameLayout().row(1)) {
+            passes += span.isPass ? 1 : 0;
+        }
+        QCOMPARE(passes, 2);
+        // Opened again, the stored profile has both.
+        fixture.window.documents()->closeCurrent();
+        VersionPage* again = fixture.openVersion({});
+        QVERIFY(again != nullptr);
+        QTRY_VERIFY(again->hierarchy()->view().backwardColumn() != nullptr);
+    }
+
+    void benchmarkAndSweep_areRunsWithTheirNumbersInTheLog() {
+        test::WindowFixture fixture(worker());
+        QVERIFY(fixture.openGolden());
+        VersionPage* page = fixture.openVersion(QStringLiteral("linear"));
+        QVERIFY(page != nullptr);
+        models::JobModel& jobs = fixture.session.jobs();
+        const int benchmark = fixture.session.benchmark(page->version());
+        QTRY_VERIFY_WITH_TIMEOUT(ended(fixture.session, benchmark), kLimit);
+        QVERIFY2(jobs.sentenceOf(benchmark).contains(QStringLiteral("samples")), qPrintable(jobs.sentenceOf(benchmark)));
+        QVERIFY2(jobs.logOf(benchmark).contains(QStringLiteral("half of the runs from")), qPrintable(jobs.logOf(benchmark)));
+
+        const int sweep = fixture.session.sweep(page->version(), QStringLiteral("batch=2,4"));
+        QTRY_VERIFY_WITH_TIMEOUT(ended(fixture.session, sweep), kLimit);
+        QVERIFY2(jobs.sentenceOf(sweep).startsWith(QStringLiteral("2 of 2 points")), qPrintable(jobs.sentenceOf(sweep)));
+        QVERIFY2(jobs.logOf(sweep).contains(QStringLiteral("batch = 4: ")), qPrintable(jobs.logOf(sweep)));
+
+        QCOMPARE(fixture.session.sweep(page->version(), QStringLiteral("batch=0")), 0);
+        QVERIFY2(fixture.bannerText().contains(QStringLiteral("positive")), qPrintable(fixture.bannerText()));
+        const auto stored = fixture.session.registry()->results(page->version().id.toStdString(), "benchmark");
+        QCOMPARE(stored->size(), 2U);
     }
 
     void validatedVersion_showsTheVerdictEverywhere() {

@@ -50,6 +50,18 @@ private slots:
         QCOMPARE(jobs.runningRow(), 0);
     }
 
+    void shortJob_saysHowShortItWas() {
+        std::binary_semaphore open(1);
+        JobModel jobs;
+        const int job = jobs.add(waiting(open), {}, {});
+        QTRY_COMPARE(jobs.stateOf(job), JobModel::State::Done);
+        const QString time = jobs.index(0, JobModel::TimeColumn).data().toString();
+        // A slow machine may take a second for it.
+        QVERIFY2(time != QStringLiteral("00:00") &&
+                     (time.endsWith(QStringLiteral("ms")) || time.endsWith(QStringLiteral("ns")) || time.contains(u':')),
+                 qPrintable(time));
+    }
+
     void cancelAll_endsWhatRunsAndWhatWaits() {
         std::binary_semaphore closed(0);
         std::binary_semaphore neverReached(0);

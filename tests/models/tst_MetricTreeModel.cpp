@@ -19,6 +19,11 @@ const char* const kModel =
     "Model;layers;0:pkg.nn:Block;attn;aten::bmm 50/70\nModel;layers;0:pkg.nn:Block 4/4\n"
     "Model;layers;1:pkg.nn:Block;mlp 200/10\nModel;head 30/0\n";
 
+/// Five equal layers, one of which holds the heaviest self forward and another backward, and one with another child.
+const char* const kLayers =
+    "Model;layers;0:Block;mlp 110/900\nModel;layers;1:Block;mlp 100/0\nModel;layers;2:Block;other 50/0\n"
+    "Model;layers;3:Block;mlp 300/0\nModel;layers;4:Block;mlp 120/0\nModel;layers;5:Wide;mlp 10/0\n";
+
 void collect(const QAbstractItemModel& model, const QModelIndex& parent, const QString& indent, int column, QStringList& rows) {
     for (int row = 0; row < model.rowCount(parent); ++row) {
         const QModelIndex index = model.index(row, 0, parent);
@@ -157,6 +162,62 @@ private slots:
         QCOMPARE(rest.siblingAtColumn(columnOf(model, "flops")).data().toString(), QString("—"));
         model.sort(MetricTreeModel::SelfColumn, Qt::DescendingOrder);
         QCOMPARE(model.index(1, 0, model.index(0, 0)).data().toString(), QString("not in any operator"));
+    }
+
+    void equalSiblings_areOneRowWithTheirSumAndSpread() {
+        ProfileView view;
+        view.setProfile(foldedProfile(kLayers));
+        view.setDirection(ProfileView::Direction::Forward);
+        MetricTreeModel model(&view);
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        // The heaviest self keeps a row of its own, and so do the layer with another child and the one of another class.
+        QCOMPARE(rows(model, MetricTreeModel::DrivingColumn),
+                 QStringList({"Model=690 ns", " layers=690 ns", "  3=300 ns", "   mlp=300 ns", "  4, 0, 1=330 ns",
+                              "   4=120 ns", "    mlp=120 ns", "   0=110 ns", "    mlp=110 ns", "   1=100 ns", "    mlp=100 ns",
+                              "  2=50 ns", "   other=50 ns", "  5=10 ns", "   mlp=10 ns"}));
+        const QModelIndex layers = model.index(0, 0, model.index(0, 0));
+        const QModelIndex fold = model.index(1, 0, layers);
+        QCOMPARE(model.foldedAt(fold).size(), 3U);
+        QCOMPARE(model.foldedAt(layers).size(), 0U);
+        QCOMPARE(fold.data(MetricTreeModel::SpreadRole).toString().replace(QChar(0xA0), ' '), QString("100 ns to 120 ns each"));
+        QCOMPARE(fold.siblingAtColumn(MetricTreeModel::ClassColumn).data().toString(), QString("Block"));
+        QCOMPARE(fold.siblingAtColumn(MetricTreeModel::OfParentColumn).data().toString().replace(QChar(0xA0), ' '),
+                 QString("47.8 %"));
+        QCOMPARE(model.depthOf(model.index(0, 0, fold)), 3);
+        // What the row stands for when it is selected is the first of them in the run.
+        QCOMPARE(model.scopeAt(fold), scopeNamed(*view.profile(), "0"));
+        QVERIFY(!model.isUnattributed(fold));
+    }
+
+    void fold_staysThroughSortingAndGoesWithItsReason() {
+        ProfileView view;
+        view.setProfile(foldedProfile(kLayers));
+        view.setDirection(ProfileView::Direction::Forward);
+        MetricTreeModel model(&view);
+        const QPersistentModelIndex fold = model.index(1, 0, model.index(0, 0, model.index(0, 0)));
+        const QPersistentModelIndex member = model.index(0, 0, fold);
+        QCOMPARE(member.data().toString(), QString("4"));
+        view.setOrder(ProfileView::Order::Time);
+        QCOMPARE(fold.row(), 0);
+        QCOMPARE(member.row(), 2);
+        QCOMPARE(member.parent(), QModelIndex(fold));
+        // By backward alone the first of them is the heaviest: the others are another fold, with the one that was it before.
+        view.setDirection(ProfileView::Direction::Backward);
+        QVERIFY(!fold.isValid());
+        QVERIFY(member.isValid());
+        QCOMPARE(member.parent().data().toString(), QString("1, 3, 4"));
+    }
+
+    void otherNumbers_areNoEquals() {
+        ProfileBuilder builder = foldedBuilder("R;a:Block 9\nR;b:Block 1\nR;c:Block 2\nR;d:Block 3\n");
+        ProfileView view;
+        view.setProfile(builder.build().value());
+        const MetricTreeModel same(&view);
+        QCOMPARE(same.rowCount(same.index(0, 0)), 2);
+        ProfileBuilder other = foldedBuilder("R;a:Block 9\nR;b:Block 1\nR;c:Block 2\nR;d:Block 3\n");
+        other.addSelf(2, "flops", Direction::Forward, 5);
+        view.setProfile(other.build().value());
+        QCOMPARE(same.rowCount(same.index(0, 0)), 4);
     }
 
     void self_showsInTheDrivingColumn() {
