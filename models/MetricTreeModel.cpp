@@ -19,6 +19,39 @@ QString fromView(std::string_view text) {
     return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
+constexpr QChar kNoBreakSpace(0x00A0);
+constexpr QChar kEnDash(0x2013);
+
+/// "0, 1, 3–5" of numbers, in their order; other names as they come.
+QString namesText(const QStringList& names) {
+    std::vector<int> numbers;
+    numbers.reserve(static_cast<std::size_t>(names.size()));
+    for (const QString& name : names) {
+        bool isNumber = false;
+        numbers.push_back(name.toInt(&isNumber));
+        if (!isNumber) {
+            return names.join(QStringLiteral(", "));
+        }
+    }
+    std::sort(numbers.begin(), numbers.end());
+    QStringList parts;
+    for (std::size_t i = 0; i < numbers.size();) {
+        std::size_t end = i + 1;
+        while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) {
+            ++end;
+        }
+        if (end - i >= 3) {
+            parts.append(QString::number(numbers[i]) + kEnDash + QString::number(numbers[end - 1]));
+        } else {
+            for (std::size_t k = i; k < end; ++k) {
+                parts.append(QString::number(numbers[k]));
+            }
+        }
+        i = end;
+    }
+    return parts.join(QStringLiteral(", "));
+}
+
 } // namespace
 
 MetricTreeModel::MetricTreeModel(ProfileView* view, QObject* parent) : QAbstractItemModel(parent), m_view(view) {
@@ -327,7 +360,7 @@ QString MetricTreeModel::foldedText(const QModelIndex& index) const {
         for (const ScopeId scope : foldedAt(index)) {
             names.append(m_view->displayName(scope));
         }
-        return names.join(QStringLiteral(", "));
+        return namesText(names);
     }
     return index.column() == ClassColumn ? text(scopeAt(index), false, ClassColumn)
                                          : textOf(number(index), scopeAt(index), index.column());
@@ -351,7 +384,13 @@ QString MetricTreeModel::spreadText(const QModelIndex& index) const {
     }
     const QString from = formatMetric(metric->unit, *least);
     const QString to = formatMetric(metric->unit, most);
-    return from == to ? tr("%1 each").arg(from) : tr("%1 to %2 each").arg(from, to);
+    if (from == to) {
+        return to;
+    }
+    // One unit is enough where both have the same.
+    const qsizetype unit = to.lastIndexOf(kNoBreakSpace);
+    const bool isSameUnit = unit >= 0 && from.endsWith(to.mid(unit));
+    return (isSameUnit ? from.left(from.size() - (to.size() - unit)) : from) + kEnDash + to;
 }
 
 QString MetricTreeModel::text(ScopeId scope, bool isUnattributed, int column) const {
@@ -401,10 +440,11 @@ QVariant MetricTreeModel::data(const QModelIndex& index, int role) const {
         case Qt::TextAlignmentRole:
             return QVariant((column <= ClassColumn ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
         case Qt::ToolTipRole:
-            return isFold(index) && column == ModuleColumn ? QVariant(foldedText(index) + u'\n' + spreadText(index))
-                   : column == ModuleColumn                ? fromView(m_profile->path(scope))
-                   : column == ClassColumn                 ? fromView(m_profile->className(scope))
-                                                           : QVariant();
+            return isFold(index) && column == ModuleColumn
+                       ? QVariant(foldedText(index) + u'\n' + tr("%1 each").arg(spreadText(index)))
+                   : column == ModuleColumn ? fromView(m_profile->path(scope))
+                   : column == ClassColumn  ? fromView(m_profile->className(scope))
+                                            : QVariant();
         case Qt::AccessibleTextRole:
             return QString(headerData(column, Qt::Horizontal).toString() + u' ' + index.data().toString());
         case SortRole:

@@ -26,7 +26,7 @@ public:
     enum Role {
         SortRole = Qt::UserRole, ///< Number or text to sort by; invalid where unknown.
         ScopeRole,               ///< ScopeId; that of the module for the row "not in any child".
-        SpreadRole,              ///< "1.47 to 1.49 ms each", of a row for equal siblings; else invalid.
+        SpreadRole,              ///< "1.47–1.49 ms", least and greatest of a row for equal siblings; else invalid.
     };
 
     /// `view` must outlive the model.

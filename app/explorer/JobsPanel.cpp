@@ -83,6 +83,11 @@ JobsPanel::JobsPanel(JobModel& jobs, QWidget* parent)
         m_head->setAccessibleDescription(m_jobs.summary());
         adjustHeight();
     });
+    connect(m_table, &QTableView::doubleClicked, this, [this](const QModelIndex& index) {
+        if (index.column() != JobModel::ActionColumn) {
+            emit logRequested(m_jobs.idAt(index.row()));
+        }
+    });
     connect(m_table, &widgets::ValueTable::cellActivated, this, [this](const QModelIndex& index) {
         if (index.column() != JobModel::ActionColumn) {
             return;

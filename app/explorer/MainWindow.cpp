@@ -16,11 +16,16 @@
 #include "models/Format.h"
 #include "widgets/Banner.h"
 #include "widgets/EmptyState.h"
+#include "widgets/Fonts.h"
 #include "widgets/ThemeController.h"
 
+#include <QApplication>
+#include <QClipboard>
+#include <QDialog>
+#include <QDialogButtonBox>
 #include <QDragEnterEvent>
-#include <QMessageBox>
 #include <QMimeData>
+#include <QPlainTextEdit>
 #include <QPushButton>
 #include <QStackedWidget>
 #include <QVBoxLayout>
@@ -31,6 +36,7 @@ namespace {
 
 constexpr QSize kDefaultSize{1600, 1000};
 constexpr QSize kLeastSize{880, 560};
+constexpr QSize kLogSize{760, 360};
 
 } // namespace
 
@@ -238,9 +244,23 @@ void MainWindow::resetLayout() {
 }
 
 void MainWindow::showLog(int jobId) {
-    QMessageBox box(QMessageBox::NoIcon, tr("Job log"), m_session.jobs().sentenceOf(jobId), QMessageBox::Close, this);
-    box.setDetailedText(m_session.jobs().logOf(jobId));
-    box.exec();
+    auto* dialog = new QDialog(this);
+    dialog->setObjectName(QStringLiteral("log"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(tr("Job log"));
+    auto* text = new QPlainTextEdit(m_session.jobs().logOf(jobId), dialog);
+    text->setReadOnly(true);
+    text->setFont(widgets::monoFont(12));
+    text->setAccessibleName(dialog->windowTitle());
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, dialog);
+    connect(buttons->addButton(tr("Copy"), QDialogButtonBox::ActionRole), &QPushButton::clicked, text,
+            [text] { QApplication::clipboard()->setText(text->toPlainText()); });
+    connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
+    auto* layout = new QVBoxLayout(dialog);
+    layout->addWidget(text);
+    layout->addWidget(buttons);
+    dialog->resize(kLogSize);
+    dialog->show();
 }
 
 void MainWindow::showError(const QString& sentence) {

@@ -197,7 +197,13 @@ bool Screenshots::savePages(MainWindow& window) {
         return false;
     }
     hierarchy->setMetric(QStringLiteral("latency"));
+    if (!waitForJob(m_session.profile(version, {true, {}}), QStringLiteral("Profiling backward"))) {
+        return false;
+    }
     hierarchy->view().select(hierarchy->view().hotspot());
+    if (!save(window, QStringLiteral("hierarchy-backward"))) {
+        return false;
+    }
     page->showView(VersionPage::View::Validation);
     if (!save(window, QStringLiteral("validation"))) {
         return false;
@@ -226,6 +232,9 @@ bool Screenshots::savePages(MainWindow& window) {
         return false;
     }
     palette->hide();
+    if (!waitForJob(m_session.benchmark(version), QStringLiteral("Benchmarking"))) {
+        return false;
+    }
     window.jobsPanel()->setOpen(true);
     const int running = m_session.profile(version);
     // A job that is over before it was seen running gives a picture all the same.

@@ -63,7 +63,7 @@ base::Error scriptError(const std::string& text) {
             return {base::ErrorCode::OutOfMemory, message, "Work on a smaller batch, or on a device with more memory."};
         }
     }
-    return {base::ErrorCode::Internal, message, ""};
+    return {base::ErrorCode::InvalidArgument, message, "Give it inputs that it takes."};
 }
 
 }  // namespace modulelens::engine

@@ -30,7 +30,7 @@ private Q_SLOTS:
             "RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x5 and 4x4)\n");
         QCOMPARE(error.message,
                  std::string("mat1 and mat2 shapes cannot be multiplied (2x5 and 4x4) (from /home/me/net.py:18)"));
-        QCOMPARE(error.code, ErrorCode::Internal);
+        QCOMPARE(error.code, ErrorCode::InvalidArgument);
     }
 
     void raisedException_keepsItsName() {

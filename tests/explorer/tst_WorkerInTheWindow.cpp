@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/explorer/DocumentArea.h"
 #include "app/explorer/HierarchyPage.h"
+#include "app/explorer/JobsPanel.h"
 #include "app/explorer/TensorsPage.h"
 #include "app/explorer/ValidationPage.h"
 #include "app/explorer/VersionHeader.h"
@@ -14,9 +15,12 @@
 #include "widgets/FlameGraph.h"
 #include "widgets/MetricTree.h"
 
+#include <QDialog>
 #include <QMenu>
+#include <QPlainTextEdit>
 #include <QScopeGuard>
 #include <QSignalSpy>
+#include <QTableView>
 #include <QTest>
 #include <QToolButton>
 
@@ -138,6 +142,15 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(ended(fixture.session, benchmark), kLimit);
         QVERIFY2(jobs.sentenceOf(benchmark).contains(QStringLiteral("samples")), qPrintable(jobs.sentenceOf(benchmark)));
         QVERIFY2(jobs.logOf(benchmark).contains(QStringLiteral("half of the runs from")), qPrintable(jobs.logOf(benchmark)));
+
+        // A double click on the row shows the log.
+        fixture.window.jobsPanel()->setOpen(true);
+        auto* table = fixture.window.jobsPanel()->findChild<QTableView*>();
+        emit table->doubleClicked(table->model()->index(0, models::JobModel::ResultColumn));
+        auto* log = fixture.window.findChild<QDialog*>(QStringLiteral("log"));
+        QVERIFY(log != nullptr && log->isVisible());
+        QVERIFY(log->findChild<QPlainTextEdit*>()->toPlainText().contains(QStringLiteral("first call")));
+        log->close();
 
         const int sweep = fixture.session.sweep(page->version(), QStringLiteral("batch=2,4"));
         QTRY_VERIFY_WITH_TIMEOUT(ended(fixture.session, sweep), kLimit);

@@ -172,14 +172,14 @@ private slots:
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         // The heaviest self keeps a row of its own, and so do the layer with another child and the one of another class.
         QCOMPARE(rows(model, MetricTreeModel::DrivingColumn),
-                 QStringList({"Model=690 ns", " layers=690 ns", "  3=300 ns", "   mlp=300 ns", "  4, 0, 1=330 ns",
+                 QStringList({"Model=690 ns", " layers=690 ns", "  3=300 ns", "   mlp=300 ns", "  0, 1, 4=330 ns",
                               "   4=120 ns", "    mlp=120 ns", "   0=110 ns", "    mlp=110 ns", "   1=100 ns", "    mlp=100 ns",
                               "  2=50 ns", "   other=50 ns", "  5=10 ns", "   mlp=10 ns"}));
         const QModelIndex layers = model.index(0, 0, model.index(0, 0));
         const QModelIndex fold = model.index(1, 0, layers);
         QCOMPARE(model.foldedAt(fold).size(), 3U);
         QCOMPARE(model.foldedAt(layers).size(), 0U);
-        QCOMPARE(fold.data(MetricTreeModel::SpreadRole).toString().replace(QChar(0xA0), ' '), QString("100 ns to 120 ns each"));
+        QCOMPARE(fold.data(MetricTreeModel::SpreadRole).toString().replace(QChar(0xA0), ' '), QString::fromUtf8("100–120 ns"));
         QCOMPARE(fold.siblingAtColumn(MetricTreeModel::ClassColumn).data().toString(), QString("Block"));
         QCOMPARE(fold.siblingAtColumn(MetricTreeModel::OfParentColumn).data().toString().replace(QChar(0xA0), ' '),
                  QString("47.8 %"));
@@ -206,6 +206,17 @@ private slots:
         QVERIFY(!fold.isValid());
         QVERIFY(member.isValid());
         QCOMPARE(member.parent().data().toString(), QString("1, 3, 4"));
+    }
+
+    void manyLayers_areNamedByTheirRange() {
+        std::string text = "M;0:Block 90\n";
+        for (const int layer : {3, 2, 1, 5, 7, 6}) {
+            text += "M;" + std::to_string(layer) + ":Block 10\n";
+        }
+        ProfileView view;
+        view.setProfile(foldedProfile(text));
+        const MetricTreeModel model(&view);
+        QCOMPARE(model.index(1, 0, model.index(0, 0)).data().toString(), QString::fromUtf8("1–3, 5–7"));
     }
 
     void otherNumbers_areNoEquals() {
