@@ -29,6 +29,7 @@ QToolButton:pressed, QToolButton:checked { background: @sel; }
 QToolButton:focus { border-color: @accent; }
 QToolButton::menu-indicator { image: none; }
 QToolButton[outlined="true"] { background: @surface; color: @text; border: 1px solid @controlBorder; border-radius: 4px; padding: 0 8px; min-height: 26px; }
+QToolButton[narrow="true"] { padding: 0 2px; }
 QComboBox { border: 0; min-height: 0; }
 QToolButton[outlined="true"]:focus { border-color: @accent; }
 QComboBox QHeaderView::section:first { padding-left: 16px; }

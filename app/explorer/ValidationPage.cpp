@@ -154,7 +154,10 @@ void ValidationPage::showReport(std::shared_ptr<const ValidationReport> report) 
                      .arg(m_report->threads);
     }
     if (!m_report->warnings.empty()) {
-        detail += u' ' + QString::fromStdString(m_report->warnings.front());
+        // A warning of the worker is a clause; here it stands as a sentence.
+        QString warning = QString::fromStdString(m_report->warnings.front());
+        warning.replace(0, 1, warning.left(1).toUpper());
+        detail += u' ' + warning + (warning.endsWith(u'.') ? QString() : QStringLiteral("."));
     }
     m_banner->show(bannerKind(*m_report), sentence, detail);
     m_pages->setCurrentIndex(1);

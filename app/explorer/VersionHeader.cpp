@@ -86,6 +86,7 @@ VersionHeader::VersionHeader(QWidget* parent)
     m_profile->setToolTip(tr("Measure every module and operator (Ctrl+B)"));
     m_profileMenu->setIcon(widgets::themedIcon(Icon::ChevronDown));
     m_profileMenu->setProperty("outlined", true);
+    m_profileMenu->setProperty("narrow", true);
     m_profileMenu->setToolTip(tr("Backward pass, training step, sweep"));
     m_profileMenu->setAccessibleName(tr("Other ways to profile"));
     m_profileMenu->setPopupMode(QToolButton::InstantPopup);

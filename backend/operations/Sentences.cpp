@@ -129,6 +129,9 @@ std::string profileSentence(const ProfileReport& report) {
     if (report.result.latencyNs) {
         add(durationText(*report.result.latencyNs));
     }
+    if (report.result.training && report.result.training->backwardNs) {
+        add("backward " + durationText(*report.result.training->backwardNs));
+    }
     if (report.result.flops) {
         add((report.result.unknown.empty() ? "" : "at least ") + flopsText(*report.result.flops));
     }
