@@ -75,6 +75,13 @@ base::Result<std::shared_ptr<registry::LocalRegistry>> CommandContext::openRegis
     return registry;
 }
 
+void CommandContext::publish(const base::Result<Answer>& answer) {
+    if (m_print) {
+        m_print(answer);
+    }
+    m_warnings.clear();
+}
+
 base::Result<operations::OperationContext> CommandContext::operationContext() const {
     const base::Result<std::optional<std::chrono::milliseconds>> timeout = m_arguments.timeout();
     if (!timeout) {
@@ -125,6 +132,13 @@ base::Result<operations::RunSettings> CommandContext::runSettings() const {
         return call.error();
     }
     settings.call = call->value_or(0);
+    if (m_arguments.has("engine")) {
+        settings.engine = m_arguments.text("engine");
+        if (settings.engine != protocol::engine_name::kProgram && settings.engine != protocol::engine_name::kSource) {
+            return base::Error{base::ErrorCode::InvalidArgument, "there is no engine '" + settings.engine + "'",
+                               "Engines are program and source."};
+        }
+    }
     return settings;
 }
 

@@ -25,6 +25,7 @@ const std::map<std::string_view, Command>& commands() {
         {"benchmark", benchmark},
         {"calibrate", calibrate},
         {"sweep", sweep},
+        {"verify", verify},
         {"memory", memoryOfVersion},
         {"tag", tag},
         {"delete", deleteVersions},
@@ -109,6 +110,15 @@ int runCommandLine(const std::vector<std::string>& words) {
     }
     const Interruption interruption(*timeout);
     CommandContext context(*arguments, interruption);
+    context.onPublish([&](const base::Result<Answer>& published) {
+        if (!published) {
+            static_cast<void>(printer.fail(published.error(), context.warnings()));
+            return;
+        }
+        Answer shown = *published;
+        shown.warnings = context.warnings();
+        static_cast<void>(printer.answer(shown));
+    });
     base::Result<Answer> answer = base::guarded(verb->name, [&] { return commands().at(verb->name)(context); });
     if (!answer) {
         return printer.fail(interruption.explained(answer.error()), context.warnings());

@@ -9,6 +9,7 @@
 #include "backend/operations/Operations.h"
 #include "backend/registry/Registry.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -41,6 +42,10 @@ public:
     /// Gives `operations` what --trust and --ops-library allow. ConsentNeeded, NotFound: a library.
     [[nodiscard]] base::Result<void> allow(operations::Operations& operations) const;
 
+    /// Prints an answer, or an error, at once: for commands that give several.
+    void publish(const base::Result<Answer>& answer);
+    void onPublish(std::function<void(const base::Result<Answer>&)> print) { m_print = std::move(print); }
+
     /// Shown on standard error, or in the envelope.
     void warn(std::string warning) { m_warnings.push_back(std::move(warning)); }
     [[nodiscard]] const std::vector<std::string>& warnings() const { return m_warnings; }
@@ -49,6 +54,7 @@ private:
     const Arguments& m_arguments;
     const Interruption& m_interruption;
     std::vector<std::string> m_warnings;
+    std::function<void(const base::Result<Answer>&)> m_print;
 };
 
 /// "sgd", "adam", or empty when --train was not given. InvalidArgument: another name.
@@ -67,6 +73,7 @@ using Command = base::Result<Answer> (*)(CommandContext& context);
 [[nodiscard]] base::Result<Answer> benchmark(CommandContext& context);
 [[nodiscard]] base::Result<Answer> calibrate(CommandContext& context);
 [[nodiscard]] base::Result<Answer> memoryOfVersion(CommandContext& context);
+[[nodiscard]] base::Result<Answer> verify(CommandContext& context);
 [[nodiscard]] base::Result<Answer> sweep(CommandContext& context);
 
 /// --mode, else "hot". InvalidArgument: there is no such mode.

@@ -28,7 +28,18 @@ base::Result<Runner> makeRunner(CommandContext& context) {
     if (const base::Result<void> allowed = context.allow(*runner.operations); !allowed) {
         return allowed.error();
     }
-    runner.operations->prepareWorker();
+    const Arguments& arguments = context.arguments();
+    if (arguments.verb() != nullptr && arguments.verb()->name == "verify") {
+        // The folders of --python-path are those of the edited side.
+        runner.settings.engine = protocol::engine_name::kSource;
+        runner.operations->usePython(arguments.text("python"), {});
+    } else if (runner.settings.engine == protocol::engine_name::kSource) {
+        runner.operations->usePython(arguments.text("python"), arguments.texts("python-path"));
+    } else if (arguments.has("python") || arguments.has("python-path")) {
+        return base::Error{base::ErrorCode::InvalidArgument, "--python and --python-path are for the source engine",
+                           "Add --engine source."};
+    }
+    runner.operations->prepareWorker(runner.settings.engine);
     if (!context.arguments().positionals().empty()) {
         runner.address = context.arguments().positionals().front();
     }

@@ -27,11 +27,11 @@ struct Side {
 };
 
 base::Result<Side> readSide(registry::Registry& registry, const std::string& address, const BenchmarkSettings& settings) {
-    base::Result<VersionInput> input = readVersionInput(registry, address, settings.run.call);
+    base::Result<VersionInput> input = readRunInput(registry, address, settings.run);
     if (!input) {
         return input.error();
     }
-    if (input->program.empty()) {
+    if (input->program.empty() && !input->usesSource) {
         return base::Error{base::ErrorCode::Unsupported, "'" + input->address() + "' has no program: " + input->noProgramReason,
                            "Only what has a program can be measured."};
     }
@@ -353,6 +353,9 @@ base::Result<BenchmarkReport> runBenchmark(registry::Registry& registry, WorkerJ
             return side.error();
         }
         sides.push_back(*std::move(side));
+    }
+    if (settings.edited && sides.size() == 2) {
+        sides.back().input.edited = settings.edited;
     }
     const base::Result<DeviceLock> lock = DeviceLock::acquire(settings.run.device, context);
     if (!lock) {

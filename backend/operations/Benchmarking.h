@@ -24,6 +24,8 @@ struct BenchmarkSettings {
     std::uint64_t seed = 0;
     /// The command of a second worker, which measures the second side: another engine, another build, another machine.
     std::vector<std::string> againstWorker;
+    /// Source engine: takes the place of captured classes on the second side.
+    std::optional<protocol::EditedSource> edited;
 };
 
 /// A condition that makes a number doubtful. Names as in docs/cli.md, "Flags".

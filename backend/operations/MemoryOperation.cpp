@@ -42,7 +42,7 @@ std::int64_t ownBytes(const profile::Profile& profile, profile::ScopeId scope) {
 
 base::Result<MemoryReport> measureMemory(registry::Registry& registry, WorkerJobs& worker, const std::string& addressOrId,
                                          const RunSettings& settings, const OperationContext& context) {
-    const base::Result<VersionInput> input = readVersionInput(registry, addressOrId, settings.call);
+    const base::Result<VersionInput> input = readRunInput(registry, addressOrId, settings);
     if (!input) {
         return input.error();
     }

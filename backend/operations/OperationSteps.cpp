@@ -25,9 +25,9 @@ registry::StoredResult storeResult(registry::Registry& registry, const std::stri
 
 base::Result<protocol::CallParams> programCall(registry::Registry& registry, const VersionInput& input,
                                                const char* stillPossible) {
-    if (input.program.empty()) {
+    if (input.program.empty() && !input.usesSource) {
         return base::Error{base::ErrorCode::Unsupported, "'" + input.address() + "' has no program: " + input.noProgramReason,
-                           stillPossible};
+                           std::string(stillPossible) + " --engine source needs none."};
     }
     return callParams(registry, input);
 }

@@ -15,11 +15,13 @@
 #include "backend/operations/OperationSteps.h"
 #include "backend/operations/Permissions.h"
 #include "backend/operations/ResultDocuments.h"
+#include "backend/operations/SourceInput.h"
 #include "backend/operations/StaticProfile.h"
 #include "backend/operations/Sweep.h"
 #include "backend/operations/SweepInputs.h"
 #include "backend/operations/TensorStatistics.h"
-#include "backend/operations/ValidationOrder.h"
+#include "backend/operations/Validating.h"
+#include "backend/operations/Verifying.h"
 #include "backend/operations/VersionInput.h"
 #include "backend/operations/WorkerCommand.h"
 #include "backend/operations/WorkerJobs.h"
@@ -28,6 +30,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -48,35 +51,33 @@ std::map<std::string, std::string> peaksOf(workerclient::WorkerClient& client, c
     return calibration ? peakFacts(*calibration) : std::map<std::string, std::string>();
 }
 
-/// Compares the gradients as well; the worse verdict counts.
-base::Result<void> checkGradients(workerclient::WorkerClient& client, const protocol::CallParams& call,
-                                  const workerclient::RequestContext& request, ValidationReport& report) {
-    base::Result<protocol::ValidateResult> result = client.gradients(call, request);
-    if (!result) {
-        return result.error();
-    }
-    report.gradientVerdict = result->verdict;
-    report.exact = report.exact && result->exact;
-    report.leaves.insert(report.leaves.end(), result->leaves.begin(), result->leaves.end());
-    if (result->maxAbsDiff) {
-        report.maxAbsDiff = std::max(report.maxAbsDiff.value_or(0), *result->maxAbsDiff);
-    }
-    if (result->verdict == "fail" || (result->verdict == "not_comparable" && report.verdict == "pass")) {
-        report.verdict = result->verdict;
-        report.reason = result->reason;
-    }
-    return {};
-}
-
 } // namespace
 
 struct Operations::Data {
     std::shared_ptr<registry::Registry> registry;
     Permissions permissions;
     WorkerJobs worker;
+    std::mutex pythonMutex;
+    std::vector<std::string> pythonCommand;
+    std::unique_ptr<WorkerJobs> pythonWorker;
 
     Data(std::shared_ptr<registry::Registry> store, std::vector<std::string> command)
         : registry(std::move(store)), worker(command.empty() ? defaultWorkerCommand() : std::move(command), permissions) {}
+
+    /// The worker of an engine; the Python one is made on first use.
+    WorkerJobs& jobs(const std::string& engine) {
+        if (engine != protocol::engine_name::kSource) {
+            return worker;
+        }
+        const std::lock_guard lock(pythonMutex);
+        if (!pythonWorker) {
+            if (pythonCommand.empty()) {
+                pythonCommand = pythonWorkerCommand({}, {});
+            }
+            pythonWorker = std::make_unique<WorkerJobs>(pythonCommand, permissions);
+        }
+        return *pythonWorker;
+    }
 
     base::Result<graph::ProgramArchive> readProgram(const std::string& digest) {
         const base::Result<registry::FileExtent> place = registry->program(digest);
@@ -159,8 +160,13 @@ base::Result<registry::ImportReport> Operations::import(const std::filesystem::p
     });
 }
 
-void Operations::prepareWorker() {
-    m_data->worker.prepare();
+void Operations::usePython(const std::string& python, const std::vector<std::string>& pythonPath) {
+    const std::lock_guard lock(m_data->pythonMutex);
+    m_data->pythonCommand = pythonWorkerCommand(python, pythonPath);
+}
+
+void Operations::prepareWorker(const std::string& engine) {
+    m_data->jobs(engine).prepare();
 }
 
 base::Result<protocol::InitializeResult> Operations::workerInfo(const OperationContext& context) {
@@ -170,7 +176,7 @@ base::Result<protocol::InitializeResult> Operations::workerInfo(const OperationC
 base::Result<RebuildReport> Operations::rebuild(const std::string& addressOrId, const RunSettings& settings,
                                                 const OperationContext& context) {
     return base::guarded("rebuild", [&]() -> base::Result<RebuildReport> {
-        const base::Result<VersionInput> input = readVersionInput(registry(), addressOrId, settings.call);
+        const base::Result<VersionInput> input = readRunInput(registry(), addressOrId, settings);
         if (!input) {
             return input.error();
         }
@@ -182,8 +188,7 @@ base::Result<RebuildReport> Operations::rebuild(const std::string& addressOrId, 
         call->threads = settings.threads;
         RebuildReport report;
         report.version = input->summary;
-        report.engine = "program";
-        report.how = input->programHow;
+        report.engine = settings.engine;
         const auto job = [&](workerclient::WorkerClient& client, const WorkerJobs::Loaded& loaded,
                              const workerclient::RequestContext& request) -> base::Result<void> {
             call->handle = loaded.load.handle;
@@ -192,6 +197,9 @@ base::Result<RebuildReport> Operations::rebuild(const std::string& addressOrId, 
                 return result.error();
             }
             removeScratchFile(result->file);
+            report.how = loaded.source.how;
+            report.reasons = loaded.source.reasons;
+            report.differences = loaded.source.differences;
             report.loadNs = loaded.load.loadNs;
             report.operatorCount = loaded.load.operatorCount;
             report.hostNs = result->hostNs;
@@ -199,7 +207,8 @@ base::Result<RebuildReport> Operations::rebuild(const std::string& addressOrId, 
             report.warnings = loaded.warnings;
             return {};
         };
-        if (base::Result<void> done = m_data->worker.run(registry(), *input, settings.device, context, job); !done) {
+        if (base::Result<void> done = m_data->jobs(settings.engine).run(registry(), *input, settings.device, context, job);
+            !done) {
             return done.error();
         }
         return report;
@@ -208,75 +217,15 @@ base::Result<RebuildReport> Operations::rebuild(const std::string& addressOrId, 
 
 base::Result<ValidationReport> Operations::validate(const std::string& addressOrId, const RunSettings& settings,
                                                     const OperationContext& context) {
-    return base::guarded("validate", [&]() -> base::Result<ValidationReport> {
-        const base::Result<VersionInput> input = readVersionInput(registry(), addressOrId, settings.call);
-        if (!input) {
-            return input.error();
-        }
-        ValidationReport report;
-        report.version = input->summary;
-        if (!input->call().exceptionType.empty()) {
-            report.verdict = "not_comparable";
-            report.reason = "the captured call raised " + input->call().exceptionType;
-            return report;
-        }
-        if (isWithoutOutputs(input->call())) {
-            report.verdict = "not_comparable";
-            report.reason = kNoOutputGap;
-            return report;
-        }
-        if (input->program.empty()) {
-            report.verdict = "no_program";
-            report.reason = input->noProgramReason;
-            return report;
-        }
-        base::Result<protocol::CallParams> call = callParams(registry(), *input);
-        if (!call) {
-            return call.error();
-        }
-        protocol::ValidateParams params(*std::move(call));
-        params.repeats = settings.repeats;
-        params.wantsOracle = settings.wantsOracle;
-        params.call.threads = settings.threads ? settings.threads : capturedThreads(input->document);
-        if (base::Result<void> added = addSameCalls(registry(), *input, params); !added) {
-            return added.error();
-        }
-        const auto job = [&](workerclient::WorkerClient& client, const WorkerJobs::Loaded& loaded,
-                             const workerclient::RequestContext& request) -> base::Result<void> {
-            params.call.handle = loaded.load.handle;
-            base::Result<protocol::ValidateResult> result = client.validate(params, request);
-            if (!result) {
-                return result.error();
-            }
-            report.verdict = result->verdict;
-            report.exact = result->exact;
-            report.maxAbsDiff = result->maxAbsDiff;
-            report.leaves = std::move(result->leaves);
-            report.threads = result->threads;
-            report.reason = result->reason;
-            report.repeats = result->repeats;
-            report.oracle = std::move(result->oracle);
-            report.warnings = loaded.warnings;
-            report.warnings.insert(report.warnings.end(), result->warnings.begin(), result->warnings.end());
-            return settings.backward ? checkGradients(client, params.call, request, report) : base::Result<void>();
-        };
-        if (base::Result<void> done = m_data->worker.run(registry(), *input, settings.device, context, job); !done) {
-            return done.error();
-        }
-        nlohmann::ordered_json document = validationDocument(report);
-        document["warnings"] = report.warnings;
-        report.resultId =
-            storeResult(registry(), report.version.id,
-                        {{}, "validation", {}, settings.device, report.engine, serialized(document), {}}, report.warnings)
-                .id;
-        return report;
+    return base::guarded("validate", [&] {
+        return runValidation(registry(), m_data->jobs(settings.engine), addressOrId, settings, context, Storing::Yes);
     });
 }
 
 base::Result<ProfileReport> Operations::profile(const std::string& addressOrId, const RunSettings& settings,
                                                 const OperationContext& context) {
     return base::guarded("profile", [&]() -> base::Result<ProfileReport> {
-        const base::Result<VersionInput> input = readVersionInput(registry(), addressOrId, settings.call);
+        const base::Result<VersionInput> input = readRunInput(registry(), addressOrId, settings);
         if (!input) {
             return input.error();
         }
@@ -294,6 +243,7 @@ base::Result<ProfileReport> Operations::profile(const std::string& addressOrId, 
         ProfileReport report;
         report.version = input->summary;
         report.device = settings.device;
+        report.engine = settings.engine;
         const base::Result<DeviceLock> lock = DeviceLock::acquire(settings.device, context);
         if (!lock) {
             return lock.error();
@@ -316,7 +266,8 @@ base::Result<ProfileReport> Operations::profile(const std::string& addressOrId, 
             report.warnings = loaded.warnings;
             return {};
         };
-        if (base::Result<void> done = m_data->worker.run(registry(), *input, settings.device, context, job); !done) {
+        if (base::Result<void> done = m_data->jobs(settings.engine).run(registry(), *input, settings.device, context, job);
+            !done) {
             return done.error();
         }
         report.threads = settings.threads.value_or(0);
@@ -343,7 +294,7 @@ base::Result<BenchmarkReport> Operations::benchmark(const std::vector<std::strin
             other = std::make_unique<WorkerJobs>(settings.againstWorker, m_data->permissions);
         }
         base::Result<BenchmarkReport> report =
-            runBenchmark(registry(), m_data->worker, other.get(), addresses, settings, context);
+            runBenchmark(registry(), m_data->jobs(settings.run.engine), other.get(), addresses, settings, context);
         if (!report) {
             return report;
         }
@@ -358,6 +309,19 @@ base::Result<BenchmarkReport> Operations::benchmark(const std::vector<std::strin
             }
         }
         return report;
+    });
+}
+
+base::Result<VerifyReport> Operations::verify(const std::string& addressOrId, const VerifySettings& settings,
+                                              const OperationContext& context) {
+    return base::guarded("verify", [&]() -> base::Result<VerifyReport> {
+        WorkerJobs& unedited = m_data->jobs(protocol::engine_name::kSource);
+        std::unique_ptr<WorkerJobs> changed;
+        if (!settings.pythonPath.empty()) {
+            changed =
+                std::make_unique<WorkerJobs>(pythonWorkerCommand(settings.python, settings.pythonPath), m_data->permissions);
+        }
+        return runVerification(registry(), unedited, changed.get(), addressOrId, settings, context);
     });
 }
 
@@ -396,7 +360,8 @@ base::Result<SweepReport> Operations::sweep(const std::string& addressOrId, cons
 
 base::Result<MemoryReport> Operations::memory(const std::string& addressOrId, const RunSettings& settings,
                                               const OperationContext& context) {
-    return base::guarded("memory", [&] { return measureMemory(registry(), m_data->worker, addressOrId, settings, context); });
+    return base::guarded(
+        "memory", [&] { return measureMemory(registry(), m_data->jobs(settings.engine), addressOrId, settings, context); });
 }
 
 base::Result<std::shared_ptr<const profile::Profile>> Operations::staticProfile(const std::string& addressOrId) {

@@ -4,6 +4,7 @@
 
 #include "backend/base/Result.h"
 #include "backend/profile/Profile.h"
+#include "backend/protocol/SourceMessages.h"
 #include "backend/protocol/WorkerMessages.h"
 #include "backend/registry/Registry.h"
 
@@ -22,6 +23,8 @@ struct BenchmarkSettings;
 struct CalibrationReport;
 struct SweepReport;
 struct SweepSettings;
+struct VerifyReport;
+struct VerifySettings;
 
 /// What a use case needs to know of its surroundings. Callbacks come on any thread.
 struct OperationContext {
@@ -39,6 +42,8 @@ struct RunSettings {
     bool wantsOracle = false;              ///< Validation in float64 too, even when all bits are equal.
     bool backward = false;                 ///< Validation and profile: the backward pass as well.
     std::string train;                     ///< Profile and memory: a training step with "sgd" or "adam"; empty: none.
+    std::string engine = protocol::engine_name::kProgram;   ///< Or kSource: from its class, in a Python worker.
+    std::optional<protocol::EditedSource> edited;           ///< Source engine: in the place of captured classes.
 };
 
 /// How to import a file that no tracer wrote; bundles need none of it.
@@ -52,8 +57,12 @@ class Permissions;
 
 struct RebuildReport {
     registry::VersionSummary version;
-    std::string engine;                    ///< "program".
-    std::string how;                       ///< "non_strict", "strict", "draft", "foreign", "torchscript", "aotinductor".
+    std::string engine;                    ///< "program" or "source".
+    /// Of the program: "non_strict", "strict", "draft", "foreign", "torchscript", "aotinductor"; of the source engine:
+    /// "structure", "init", "program".
+    std::string how;
+    std::vector<std::string> reasons;      ///< Why ways of rebuilding before `how` did not work.
+    std::vector<protocol::SourceDifference> differences;   ///< Classes whose source is not the captured one.
     std::int64_t loadNs = 0;
     std::int64_t hostNs = 0;               ///< Of one run on the captured inputs.
     int operatorCount = 0;
@@ -75,6 +84,8 @@ struct ValidationReport {
     std::string gradientVerdict;           ///< As verdict, of the gradients alone; empty when they were not asked for.
     std::vector<std::string> warnings;
     std::string resultId;                  ///< Of the stored result.
+    std::string how;                       ///< Source engine: how the module was rebuilt.
+    std::vector<protocol::SourceDifference> differences;   ///< Source engine: as in RebuildReport.
 };
 
 struct ProfileReport {
@@ -126,8 +137,10 @@ public:
     [[nodiscard]] base::Result<registry::ImportReport> import(const std::filesystem::path& path, const ImportSettings& settings,
                                                               const OperationContext& context);
 
+    /// The interpreter of the source engine (empty: defaultPythonCommand) and folders it imports from first. Before its first use.
+    void usePython(const std::string& python, const std::vector<std::string>& pythonPath);
     /// Starts the worker in the background, so that it gets ready meanwhile. Does not block.
-    void prepareWorker();
+    void prepareWorker(const std::string& engine = protocol::engine_name::kProgram);
     /// Starts the worker if need be and says what it is and has.
     [[nodiscard]] base::Result<protocol::InitializeResult> workerInfo(const OperationContext& context);
 
@@ -145,6 +158,9 @@ public:
     /// Measures one version, or the second against the first (Benchmarking.h), and stores the result with each.
     [[nodiscard]] base::Result<BenchmarkReport> benchmark(const std::vector<std::string>& addresses,
                                                           const BenchmarkSettings& settings, const OperationContext& context);
+    /// Runs edited source in the place of a version's own (Verifying.h).
+    [[nodiscard]] base::Result<VerifyReport> verify(const std::string& addressOrId, const VerifySettings& settings,
+                                                    const OperationContext& context);
     /// Measures the peaks of a device and keeps them in the user's data folder (Calibrating.h).
     [[nodiscard]] base::Result<CalibrationReport> calibrate(const RunSettings& settings, std::int64_t budgetMs,
                                                             const OperationContext& context);

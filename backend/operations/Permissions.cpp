@@ -54,6 +54,9 @@ std::string kindText(const std::string& kind) {
     if (kind == "aotinductor") {
         return "holds a compiled library";
     }
+    if (kind == "source") {
+        return "is Python code";
+    }
     if (kind == "operator_library") {
         return "is a library of operators";
     }
@@ -63,8 +66,8 @@ std::string kindText(const std::string& kind) {
 } // namespace
 
 std::string consentQuestion(const GuardedFile& file) {
-    return "'" + file.name + "' " + kindText(file.kind) + " and is read only with your consent (sha256 " +
-           file.sha256.substr(0, 12) + ")";
+    return "'" + file.name + "' " + kindText(file.kind) + (file.kind == "source" ? " and is run" : " and is read") +
+           " only with your consent (sha256 " + file.sha256.substr(0, 12) + ")";
 }
 
 ConsentStore::ConsentStore(std::filesystem::path file) : m_file(file.empty() ? defaultFile() : std::move(file)) {}

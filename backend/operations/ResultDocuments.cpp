@@ -297,6 +297,18 @@ ordered_json validationDocument(const ValidationReport& report) {
             {"leaves", std::move(leaves)}};
 }
 
+namespace {
+
+ordered_json differencesDocument(const std::vector<protocol::SourceDifference>& differences) {
+    ordered_json list = ordered_json::array();
+    for (const protocol::SourceDifference& difference : differences) {
+        list.push_back({{"class", difference.className}, {"difference", difference.difference}});
+    }
+    return list;
+}
+
+} // namespace
+
 ordered_json rebuildDocument(const RebuildReport& report) {
     ordered_json outputs = ordered_json::array();
     for (const protocol::OutputTensor& output : report.outputs) {
@@ -311,6 +323,8 @@ ordered_json rebuildDocument(const RebuildReport& report) {
             {"run_ns", report.hostNs},
             {"operators", report.operatorCount},
             {"sentence", rebuildSentence(report)},
+            {"reasons", report.reasons},
+            {"differences", differencesDocument(report.differences)},
             {"outputs", std::move(outputs)}};
 }
 

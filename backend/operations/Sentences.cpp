@@ -142,8 +142,13 @@ std::string profileSentence(const ProfileReport& report) {
 }
 
 std::string rebuildSentence(const RebuildReport& report) {
-    return "Runs again from its program: " + countText(static_cast<std::int64_t>(report.outputs.size()), "output", "outputs") +
-           " in " + durationText(report.hostNs) + ".";
+    const char* from = report.engine != protocol::engine_name::kSource ? "its program"
+                       : report.how == "structure"                     ? "its class and structure"
+                       : report.how == "init"                          ? "its class and constructor arguments"
+                                                                       : "its program, in Python";
+    return std::string("Runs again from ") + from + ": " +
+           countText(static_cast<std::int64_t>(report.outputs.size()), "output", "outputs") + " in " +
+           durationText(report.hostNs) + ".";
 }
 
 std::string importSentence(const registry::ImportReport& report) {

@@ -3,6 +3,7 @@
 #include "backend/operations/VersionInput.h"
 
 #include "backend/operations/ForeignImport.h"
+#include "backend/operations/Operations.h"
 #include "backend/registry/VersionAddress.h"
 
 #include <algorithm>
@@ -14,18 +15,6 @@ namespace {
 
 protocol::Extent toExtent(const std::string& digest, const registry::FileExtent& place) {
     return {digest, place.file.string(), place.offset, place.sizeBytes};
-}
-
-base::Result<std::vector<protocol::Extent>> tensorExtents(registry::Registry& registry, const std::set<std::string>& digests) {
-    const base::Result<std::map<std::string, registry::FileExtent>> places = registry.tensors({digests.begin(), digests.end()});
-    if (!places) {
-        return places.error();
-    }
-    std::vector<protocol::Extent> extents;
-    for (const auto& [digest, place] : *places) {
-        extents.push_back(toExtent(digest, place));
-    }
-    return extents;
 }
 
 /// Digests of all tensor references in a value, also those inside numpy, sparse and other values.
@@ -82,6 +71,18 @@ void chooseProgram(VersionInput& input) {
 
 } // namespace
 
+base::Result<std::vector<protocol::Extent>> tensorExtents(registry::Registry& registry, const std::set<std::string>& digests) {
+    const base::Result<std::map<std::string, registry::FileExtent>> places = registry.tensors({digests.begin(), digests.end()});
+    if (!places) {
+        return places.error();
+    }
+    std::vector<protocol::Extent> extents;
+    for (const auto& [digest, place] : *places) {
+        extents.push_back(toExtent(digest, place));
+    }
+    return extents;
+}
+
 ProgramFormat programFormat(const std::string& how) {
     for (const char* format : {protocol::program_format::kTorchScript, protocol::program_format::kAotInductor}) {
         if (how == format) {
@@ -117,6 +118,16 @@ base::Result<VersionInput> readVersionInput(registry::Registry& registry, const 
     }
     input.callIndex = static_cast<std::size_t>(call);
     chooseProgram(input);
+    return input;
+}
+
+base::Result<VersionInput> readRunInput(registry::Registry& registry, const std::string& addressOrId,
+                                        const RunSettings& settings) {
+    base::Result<VersionInput> input = readVersionInput(registry, addressOrId, settings.call);
+    if (input) {
+        input->usesSource = settings.engine == protocol::engine_name::kSource;
+        input->edited = settings.edited;
+    }
     return input;
 }
 

@@ -4,10 +4,11 @@
 
 #include "backend/base/Result.h"
 #include "backend/capture/VersionDocument.h"
-#include "backend/protocol/WorkerMessages.h"
+#include "backend/protocol/SourceMessages.h"
 #include "backend/registry/Registry.h"
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct VersionInput {
     std::string program;           ///< Digest, or empty.
     std::string programHow;        ///< "non_strict", "strict", "draft", "foreign", "torchscript", "aotinductor".
     std::string noProgramReason;   ///< Why there is none.
+    bool usesSource = false;       ///< The source engine rebuilds it from its class; a program is not needed.
+    std::optional<protocol::EditedSource> edited;   ///< Source engine: classes in the place of captured ones.
 
     [[nodiscard]] const capture::CallDocument& call() const { return document.calls[callIndex]; }
     /// "bert::encoder.layer.0@v1".
@@ -37,6 +40,15 @@ struct ProgramFormat {
 /// Resolves and reads. NotFound: no such version. InvalidArgument: it has no such call. Blocks on the registry.
 [[nodiscard]] base::Result<VersionInput> readVersionInput(registry::Registry& registry, const std::string& addressOrId,
                                                           int call);
+
+/// The same for an operation, with what its settings say of the engine.
+struct RunSettings;
+[[nodiscard]] base::Result<VersionInput> readRunInput(registry::Registry& registry, const std::string& addressOrId,
+                                                      const RunSettings& settings);
+
+/// Where the data of these tensors lies. NotFound names the first that is missing.
+[[nodiscard]] base::Result<std::vector<protocol::Extent>> tensorExtents(registry::Registry& registry,
+                                                                        const std::set<std::string>& digests);
 
 /// Everything that the worker needs to load the program of `input`.
 [[nodiscard]] base::Result<protocol::LoadParams> loadParams(registry::Registry& registry, const VersionInput& input,

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "backend/operations/WorkerJobs.h"
 
+#include "backend/operations/SourceInput.h"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -11,9 +13,11 @@ namespace {
 
 constexpr std::size_t kProgramsKept = 3;
 
-/// The same key: the same program with the same weights.
+/// The same key: the same program, or the same source, with the same weights.
 std::string programKey(const VersionInput& input) {
-    return input.program + ' ' + input.document.stateDigest;
+    const std::string what = input.usesSource ? std::string(protocol::engine_name::kSource) : input.program;
+    const std::string edit = input.edited ? ' ' + input.edited->sha256 + ' ' + input.edited->className : std::string();
+    return what + ' ' + input.document.stateDigest + edit;
 }
 
 workerclient::RequestContext requestContext(const OperationContext& context, const Deadline& deadline) {
@@ -73,8 +77,9 @@ void WorkerJobs::giveTurn() {
     m_turnChanged.notify_one();
 }
 
-base::Result<protocol::LoadResult> WorkerJobs::loaded(registry::Registry& registry, const VersionInput& input, int copy,
-                                                      const std::string& device, const workerclient::RequestContext& request) {
+base::Result<protocol::SourceLoadResult> WorkerJobs::loaded(registry::Registry& registry, const VersionInput& input, int copy,
+                                                            const std::string& device,
+                                                            const workerclient::RequestContext& request) {
     const int generation = m_client.processId() == 0 ? -1 : m_client.generation();
     m_entries.remove_if([&](const Entry& entry) { return entry.generation != generation; });
     std::string key = programKey(input) + ' ' + device + ' ' + std::to_string(copy);
@@ -84,8 +89,23 @@ base::Result<protocol::LoadResult> WorkerJobs::loaded(registry::Registry& regist
     const auto found = std::find_if(m_entries.begin(), m_entries.end(), [&](const Entry& entry) { return entry.key == key; });
     if (found != m_entries.end()) {
         m_entries.splice(m_entries.begin(), m_entries, found);
-        return m_entries.front().load;
+        return m_entries.front().result;
     }
+    while (m_entries.size() >= kProgramsKept) {
+        static_cast<void>(m_client.unload(m_entries.back().result.load.handle, request));
+        m_entries.pop_back();
+    }
+    base::Result<protocol::SourceLoadResult> result =
+        input.usesSource ? loadSource(registry, input, device, request) : loadProgram(registry, input, device, request);
+    if (result) {
+        m_entries.push_front({key, m_client.generation(), *result});
+    }
+    return result;
+}
+
+base::Result<protocol::SourceLoadResult> WorkerJobs::loadProgram(registry::Registry& registry, const VersionInput& input,
+                                                                 const std::string& device,
+                                                                 const workerclient::RequestContext& request) {
     base::Result<protocol::LoadParams> params = loadParams(registry, input, device);
     if (!params) {
         return params.error();
@@ -98,15 +118,28 @@ base::Result<protocol::LoadResult> WorkerJobs::loaded(registry::Registry& regist
     }
     params->libraries = m_permissions.libraries();
     params->consent = m_permissions.consent(needsConsent ? input.program : std::string());
-    while (m_entries.size() >= kProgramsKept) {
-        static_cast<void>(m_client.unload(m_entries.back().load.handle, request));
-        m_entries.pop_back();
-    }
     base::Result<protocol::LoadResult> load = m_client.load(*params, request);
-    if (load) {
-        m_entries.push_front({key, m_client.generation(), *load});
+    return load ? base::Result<protocol::SourceLoadResult>({*std::move(load), input.programHow, {}, {}}) : load.error();
+}
+
+base::Result<protocol::SourceLoadResult> WorkerJobs::loadSource(registry::Registry& registry, const VersionInput& input,
+                                                                const std::string& device,
+                                                                const workerclient::RequestContext& request) {
+    base::Result<protocol::SourceLoadParams> params = sourceLoadParams(registry, input, device);
+    if (!params) {
+        return params.error();
     }
-    return load;
+    const base::Result<protocol::CodeResult> code = m_client.code({params->source}, request);
+    if (!code) {
+        return code.error();
+    }
+    if (!code->sha256.empty()) {
+        if (const auto allowed = m_permissions.require({code->sha256, "source", code->sentence}); !allowed) {
+            return allowed.error();
+        }
+        params->load.consent.push_back(code->sha256);
+    }
+    return m_client.load(*params, request);
 }
 
 base::Result<void> WorkerJobs::run(registry::Registry& registry, const VersionInput& input, const std::string& device,
@@ -131,12 +164,12 @@ base::Result<void> WorkerJobs::runAll(registry::Registry& registry, const std::v
             };
             const auto end = inputs.begin() + static_cast<std::ptrdiff_t>(i);
             const auto copy = static_cast<int>(std::count_if(inputs.begin(), end, isTwin));
-            const auto load = loaded(registry, *inputs[i], copy, device, requestContext(context, deadline));
-            if (!load) {
-                return load.error();
+            const auto result = loaded(registry, *inputs[i], copy, device, requestContext(context, deadline));
+            if (!result) {
+                return result.error();
             }
-            Loaded ready{*load, environmentWarnings(inputs[i]->document, *facts, device)};
-            ready.warnings.insert(ready.warnings.end(), load->warnings.begin(), load->warnings.end());
+            Loaded ready{result->load, environmentWarnings(inputs[i]->document, *facts, device), *result};
+            ready.warnings.insert(ready.warnings.end(), result->load.warnings.begin(), result->load.warnings.end());
             all.push_back(std::move(ready));
         }
         return job(m_client, all, requestContext(context, deadline));

@@ -44,6 +44,7 @@ public:
     struct Loaded {
         protocol::LoadResult load;
         std::vector<std::string> warnings;    ///< Of the environment and of loading.
+        protocol::SourceLoadResult source;    ///< How it came about, and what the source engine says of it.
     };
     using Job = std::function<base::Result<void>(workerclient::WorkerClient& client, const Loaded& loaded,
                                                  const workerclient::RequestContext& request)>;
@@ -70,7 +71,7 @@ private:
     struct Entry {
         std::string key;
         int generation = 0;
-        protocol::LoadResult load;
+        protocol::SourceLoadResult result;
     };
 
     [[nodiscard]] base::Result<void> inTurn(const OperationContext& context,
@@ -78,9 +79,16 @@ private:
     [[nodiscard]] base::Result<void> takeTurn(const OperationContext& context, const Deadline& deadline);
     void giveTurn();
     /// `copy` above 0 asks for another load of what may be loaded already.
-    [[nodiscard]] base::Result<protocol::LoadResult> loaded(registry::Registry& registry, const VersionInput& input, int copy,
-                                                            const std::string& device,
-                                                            const workerclient::RequestContext& request);
+    [[nodiscard]] base::Result<protocol::SourceLoadResult> loaded(registry::Registry& registry, const VersionInput& input,
+                                                                  int copy, const std::string& device,
+                                                                  const workerclient::RequestContext& request);
+
+    [[nodiscard]] base::Result<protocol::SourceLoadResult> loadProgram(registry::Registry& registry, const VersionInput& input,
+                                                                       const std::string& device,
+                                                                       const workerclient::RequestContext& request);
+    [[nodiscard]] base::Result<protocol::SourceLoadResult> loadSource(registry::Registry& registry, const VersionInput& input,
+                                                                      const std::string& device,
+                                                                      const workerclient::RequestContext& request);
 
     Permissions& m_permissions;
 

@@ -121,6 +121,8 @@ public:
     [[nodiscard]] virtual base::Result<VersionSummary> resolve(const std::string& addressOrId) = 0;
     [[nodiscard]] virtual base::Result<capture::VersionDocument> versionDocument(const std::string& id) = 0;
     [[nodiscard]] virtual base::Result<capture::NodeDocument> node(const std::string& digest) = 0;
+    /// The node's file as it was written: JSON with everything that `node` reads of it.
+    [[nodiscard]] virtual base::Result<std::string> nodeText(const std::string& digest) = 0;
     /// Text of a class source.
     [[nodiscard]] virtual base::Result<std::string> source(const std::string& digest) = 0;
     /// Where tensor data lies in local files; fetches first where the registry is remote. NotFound names the first missing.

@@ -321,6 +321,10 @@ base::Result<capture::NodeDocument> SqliteRegistry::node(const std::string& dige
     return capture::parseNodeDocument(*text, digest);
 }
 
+base::Result<std::string> SqliteRegistry::nodeText(const std::string& digest) {
+    return objectText(digest, "node");
+}
+
 base::Result<std::string> SqliteRegistry::source(const std::string& digest) {
     return objectText(digest, "source");
 }

@@ -32,6 +32,7 @@ public:
     [[nodiscard]] base::Result<VersionSummary> resolve(const std::string& addressOrId) override;
     [[nodiscard]] base::Result<capture::VersionDocument> versionDocument(const std::string& id) override;
     [[nodiscard]] base::Result<capture::NodeDocument> node(const std::string& digest) override;
+    [[nodiscard]] base::Result<std::string> nodeText(const std::string& digest) override;
     [[nodiscard]] base::Result<std::string> source(const std::string& digest) override;
     [[nodiscard]] base::Result<std::map<std::string, FileExtent>> tensors(const std::vector<std::string>& digests) override;
     [[nodiscard]] base::Result<FileExtent> program(const std::string& digest) override;

@@ -5,6 +5,7 @@
 #include "backend/protocol/BenchmarkMessages.h"
 #include "backend/protocol/CalibrateMessages.h"
 #include "backend/protocol/MemoryMessages.h"
+#include "backend/protocol/SourceMessages.h"
 #include "backend/workerclient/PendingRequest.h"
 #include "backend/workerclient/WorkerSession.h"
 
@@ -117,6 +118,15 @@ base::Result<protocol::InitializeResult> WorkerClient::initialize(const RequestC
 
 base::Result<protocol::LoadResult> WorkerClient::load(const protocol::LoadParams& params, const RequestContext& context) {
     return parsed(m_data->call(protocol::method::kLoad, protocol::toJson(params), context), &protocol::parseLoadResult);
+}
+
+base::Result<protocol::CodeResult> WorkerClient::code(const protocol::CodeParams& params, const RequestContext& context) {
+    return parsed(m_data->call(protocol::method::kCode, protocol::toJson(params), context), &protocol::parseCodeResult);
+}
+
+base::Result<protocol::SourceLoadResult> WorkerClient::load(const protocol::SourceLoadParams& params,
+                                                            const RequestContext& context) {
+    return parsed(m_data->call(protocol::method::kLoad, protocol::toJson(params), context), &protocol::parseSourceLoadResult);
 }
 
 base::Result<protocol::InspectResult> WorkerClient::inspect(const protocol::InspectParams& params,

@@ -21,6 +21,10 @@ struct CalibrateParams;
 struct CalibrateResult;
 struct MemoryParams;
 struct MemoryResult;
+struct CodeParams;
+struct CodeResult;
+struct SourceLoadParams;
+struct SourceLoadResult;
 }  // namespace modulelens::protocol
 
 namespace modulelens::workerclient {
@@ -61,6 +65,10 @@ public:
     [[nodiscard]] base::Result<protocol::InitializeResult> initialize(const RequestContext& context);
     /// Handles belong to one process life: generation() tells whether the worker was restarted since.
     [[nodiscard]] base::Result<protocol::LoadResult> load(const protocol::LoadParams& params, const RequestContext& context);
+    /// Of the source engine: which code loading would run, and loading.
+    [[nodiscard]] base::Result<protocol::CodeResult> code(const protocol::CodeParams& params, const RequestContext& context);
+    [[nodiscard]] base::Result<protocol::SourceLoadResult> load(const protocol::SourceLoadParams& params,
+                                                                const RequestContext& context);
     [[nodiscard]] base::Result<protocol::InspectResult> inspect(const protocol::InspectParams& params,
                                                                 const RequestContext& context);
     [[nodiscard]] base::Result<void> unload(int handle, const RequestContext& context);

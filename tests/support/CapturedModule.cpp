@@ -73,6 +73,22 @@ protocol::LoadParams CapturedModule::loadParams(std::size_t call) const {
     return params;
 }
 
+nlohmann::json CapturedModule::source() const {
+    nlohmann::json source = {{"root", m_version.stateDigest}, {"nodes", nlohmann::json::object()}};
+    for (const capture::BundleFile& node : m_bundle->index().nodes) {
+        const capture::FileExtent place = m_bundle->extent(node);
+        std::ifstream file(place.file, std::ios::binary);
+        file.seekg(static_cast<std::streamoff>(place.offset));
+        std::string text(place.sizeBytes, ' ');
+        file.read(text.data(), static_cast<std::streamsize>(text.size()));
+        source["nodes"][node.sha256] = nlohmann::json::parse(text);
+    }
+    for (const capture::CallDocument& call : m_version.calls) {
+        source["values"].push_back(*call.json);
+    }
+    return source;
+}
+
 protocol::CallParams CapturedModule::callParams(int handle, std::size_t call) const {
     protocol::CallParams params;
     params.handle = handle;

@@ -32,6 +32,8 @@ public:
     [[nodiscard]] std::size_t callCount() const { return m_version.calls.size(); }
     /// Of the program that computes call number `call`.
     [[nodiscard]] protocol::LoadParams loadParams(std::size_t call = 0) const;
+    /// What the source engine is told of it: "source" of load and code.
+    [[nodiscard]] nlohmann::json source() const;
     [[nodiscard]] protocol::CallParams callParams(int handle, std::size_t call = 0) const;
 
 private:

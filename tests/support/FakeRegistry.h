@@ -123,6 +123,7 @@ public:
 
     [[nodiscard]] base::Result<capture::VersionDocument> versionDocument(const std::string&) override { return missing(); }
     [[nodiscard]] base::Result<capture::NodeDocument> node(const std::string&) override { return missing(); }
+    [[nodiscard]] base::Result<std::string> nodeText(const std::string&) override { return missing(); }
     [[nodiscard]] base::Result<std::string> source(const std::string&) override { return missing(); }
     [[nodiscard]] base::Result<std::map<std::string, registry::FileExtent>> tensors(const std::vector<std::string>&) override {
         return missing();

@@ -13,6 +13,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include <algorithm>
 #include <stdexcept>
 
 using namespace modulelens;
@@ -20,9 +21,15 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int kPatienceMs = 30'000;
+constexpr int kPatienceMs = 120'000;
+constexpr std::int64_t kCodeIds = 1000;
 
-/// The built worker, spoken to in bytes.
+/// Which worker the transcripts are for: the built one, or with MODULELENS_TEST_WORKER=source the Python one.
+bool isPython() {
+    return qEnvironmentVariable("MODULELENS_TEST_WORKER") == QLatin1String("source");
+}
+
+/// The worker, spoken to in bytes.
 class Worker {
 public:
     explicit Worker(const char* fault = nullptr) {
@@ -30,11 +37,19 @@ public:
         if (fault != nullptr) {
             environment.insert(QStringLiteral("MODULELENS_WORKER_FAULT"), QString::fromLatin1(fault));
         }
+        QString program = QString::fromStdString(test::programPath("modulelens-worker").string());
+        QStringList arguments;
+        if (isPython()) {
+            program = environment.value(QStringLiteral("MODULELENS_PYTHON"));
+            arguments = {QStringLiteral("-m"), QStringLiteral("modulelens"), QStringLiteral("worker")};
+            environment.insert(QStringLiteral("PYTHONPATH"),
+                               environment.value(QStringLiteral("MODULELENS_SOURCE_DIR")) + QStringLiteral("/backend/python"));
+        }
         process.setProcessEnvironment(environment);
         process.setProcessChannelMode(QProcess::SeparateChannels);
-        process.start(QString::fromStdString(test::programPath("modulelens-worker").string()), QStringList());
+        process.start(program, arguments);
         if (!process.waitForStarted(kPatienceMs)) {
-            throw std::runtime_error("modulelens-worker does not start");
+            throw std::runtime_error("the worker does not start");
         }
     }
     ~Worker() {
@@ -91,6 +106,19 @@ public:
         return response.error ? response.error->code : 0;
     }
 
+    /// The answer to a load of the module with whatever this worker needs for it.
+    rpc::Response load(std::int64_t id, const test::CapturedModule& module) {
+        json params = protocol::toJson(module.loadParams());
+        if (isPython()) {
+            params["source"] = module.source();
+            send(id + kCodeIds, "code", {{"source", params["source"]}});
+            const json digest = (*answer().result)["sha256"];
+            params["consent"] = digest.is_null() ? json::array() : json::array({digest});
+        }
+        send(id, protocol::method::kLoad, params);
+        return answer();
+    }
+
     void initialize() {
         protocol::InitializeParams params;
         params.client = "test";
@@ -123,8 +151,7 @@ private:
 /// Starts a benchmark that never ends by itself, and waits until it runs.
 void startEndlessBenchmark(Worker& worker, std::int64_t id) {
     const test::CapturedModule module("perceptron");
-    worker.send(id - 1, protocol::method::kLoad, protocol::toJson(module.loadParams()));
-    const auto loaded = protocol::parseLoadResult(*worker.answer().result);
+    const auto loaded = protocol::parseLoadResult(*worker.load(id - 1, module).result);
     protocol::BenchmarkParams params;
     params.call = module.callParams(loaded.value().handle);
     params.repetitions = 1 << 30;
@@ -141,7 +168,7 @@ void startEndlessBenchmark(Worker& worker, std::int64_t id) {
 
 }  // namespace
 
-/// Transcripts of the real worker.
+/// Transcripts of the real workers: ctest runs them as worker.Worker and worker.PythonWorker.
 class WorkerTest : public QObject {
     Q_OBJECT
 
@@ -149,11 +176,11 @@ private Q_SLOTS:
     void initialize_namesDevicesAndMethods() {
         Worker worker;
         worker.initialize();
-        QCOMPARE(worker.initialized.engine, std::string("program"));
+        QCOMPARE(worker.initialized.engine, std::string(isPython() ? "source" : "program"));
         QCOMPARE(worker.initialized.threads, 1);
         QCOMPARE(worker.initialized.devices.at(0).name, std::string("cpu"));
         QVERIFY(!worker.initialized.torchVersion.empty());
-        QVERIFY(worker.initialized.worker.starts_with("modulelens-worker "));
+        QVERIFY(worker.initialized.worker.starts_with(isPython() ? "modulelens-python-worker " : "modulelens-worker "));
         QVERIFY(worker.initialized.capabilities.size() >= 9U);
     }
 
@@ -179,6 +206,11 @@ private Q_SLOTS:
         QFETCH(QString, method);
         Worker worker;
         worker.initialize();
+        const std::vector<std::string>& known = worker.initialized.capabilities;
+        if (std::find(known.begin(), known.end(), method.toStdString()) == known.end()) {
+            QCOMPARE(worker.errorOf(1, method.toStdString(), json::array()), -32601);
+            return;
+        }
         QCOMPARE(worker.errorOf(1, method.toStdString(), json::array()), -32602);
         QCOMPARE(worker.errorOf(2, method.toStdString(), {{"handle", "seven"}}), -32602);
     }
@@ -259,8 +291,7 @@ private Q_SLOTS:
         Worker worker;
         worker.initialize();
         const test::CapturedModule module("linear");
-        worker.send(1, "load", protocol::toJson(module.loadParams()));
-        QVERIFY(worker.answer().result.has_value());
+        QVERIFY(worker.load(1, module).result.has_value());
         QCOMPARE(worker.errorOf(2, "unload", {{"handle", 1}}), 0);
         QCOMPARE(worker.errorOf(3, "validate", protocol::toJson(module.callParams(1))), -32001);
     }
@@ -270,8 +301,7 @@ private Q_SLOTS:
         Worker worker;
         worker.initialize();
         const test::CapturedModule module("perceptron");
-        worker.send(1, "load", protocol::toJson(module.loadParams()));
-        (void)worker.answer();
+        (void)worker.load(1, module);
         protocol::MemoryParams params;
         params.call = module.callParams(1);
         worker.send(2, "memory", protocol::toJson(params));
@@ -299,8 +329,7 @@ private Q_SLOTS:
         Worker worker(("memory-limit-in:" + method.toStdString()).c_str());
         worker.initialize();
         const test::CapturedModule module(name.toStdString(), "training");
-        worker.send(1, "load", protocol::toJson(module.loadParams()));
-        QVERIFY(worker.answer().result.has_value());
+        QVERIFY(worker.load(1, module).result.has_value());
         protocol::CallParams call = module.callParams(1);
         call.threads = 1;
         json params = protocol::toJson(call);
