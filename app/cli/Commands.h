@@ -57,7 +57,7 @@ private:
     std::function<void(const base::Result<Answer>&)> m_print;
 };
 
-/// "sgd", "adam", or empty when --train was not given. InvalidArgument: another name.
+/// What --train says, or empty when it was not given. InvalidArgument: no optimizer that protocol::parseOptimizer() knows.
 [[nodiscard]] base::Result<std::string> optimizerName(const CommandContext& context);
 
 using Command = base::Result<Answer> (*)(CommandContext& context);

@@ -4,6 +4,7 @@
 #include "backend/operations/MemoryOperation.h"
 #include "backend/operations/ResultDocuments.h"
 #include "backend/operations/Sentences.h"
+#include "backend/protocol/OptimizerSettings.h"
 
 #include <nlohmann/json.hpp>
 
@@ -67,8 +68,10 @@ std::string memoryText(const operations::MemoryReport& report, const ordered_jso
 
 base::Result<std::string> optimizerName(const CommandContext& context) {
     const std::string name = context.arguments().text("train");
-    if (context.arguments().has("train") && name != "sgd" && name != "adam") {
-        return base::Error{base::ErrorCode::InvalidArgument, "There is no optimizer '" + name + "'.", "Use sgd or adam."};
+    if (context.arguments().has("train")) {
+        if (const auto settings = protocol::parseOptimizer(name); !settings) {
+            return settings.error();
+        }
     }
     return name;
 }

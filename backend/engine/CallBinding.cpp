@@ -361,10 +361,17 @@ CallBinding::Outcome CallBinding::run(const std::atomic<bool>& stop, const RunOp
         }
         const TransformScope transforms;
         const auto start = std::chrono::steady_clock::now();
-        if (ForeignProgram* foreign = m_program.foreign()) {
-            outcome.outputs = foreign->run(inputs, stop, options.observer);
+        const auto compute = [&] {
+            if (ForeignProgram* foreign = m_program.foreign()) {
+                outcome.outputs = foreign->run(inputs, stop, options.observer);
+            } else {
+                outcome.outputs = m_executor.run(m_program.plan(), inputs, stop, options.observer);
+            }
+        };
+        if (options.around) {
+            options.around(compute);
         } else {
-            outcome.outputs = m_executor.run(m_program.plan(), inputs, stop, options.observer);
+            compute();
         }
         if (options.afterLaunch) {
             options.afterLaunch();
@@ -382,6 +389,45 @@ CallBinding::Outcome CallBinding::run(const std::atomic<bool>& stop, const RunOp
     m_mustCompare = isFirst;
     settle();
     return outcome;
+}
+
+std::int64_t CallBinding::replay(const std::function<void()>& work, const std::vector<c10::IValue>& outputs,
+                                 const RunOptions& options) {
+    putInPlace();
+    m_isSettled = false;
+    m_mustCompare = true;
+    for (const CopiedInput& copied : m_copied) {
+        const at::NoGradGuard noGrad;
+        const at::Tensor& input = m_inputs[copied.index].toTensor();
+        if (!input.is_same(copied.source)) {
+            input.detach().copy_(copied.source);
+        }
+    }
+    synchronize(m_program.devices().to);
+    if (options.beforeRun) {
+        options.beforeRun();
+    }
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    if (options.afterLaunch) {
+        options.afterLaunch();
+    }
+    synchronize(m_program.devices().to);
+    const std::int64_t hostNs = std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
+    writeBack(outputs);
+    m_mustCompare = false;
+    settle();
+    return hostNs;
+}
+
+bool CallBinding::canRepeat() {
+    const auto isMutated = [](const Leaf& leaf) { return leaf.isMutated; };
+    const auto& state = m_program.state().all();
+    const auto& inputs = m_inputLeaves.all();
+    return !m_generatorState.defined() && std::none_of(state.begin(), state.end(), isMutated) &&
+           std::none_of(inputs.begin(), inputs.end(), isMutated) &&
+           std::all_of(m_program.program().outputs.begin(), m_program.program().outputs.end(),
+                       [](const graph::OutputSpec& output) { return output.kind == graph::OutputKind::UserOutput; });
 }
 
 const std::vector<c10::IValue>& CallBinding::pristineInputs() {

@@ -38,6 +38,8 @@ public:
         std::function<void()> afterRun;
         /// Called when all work was given to the device, before it is waited for.
         std::function<void()> afterLaunch;
+        /// Called instead of the run itself with what computes it, to be called once or several times: for whoever records it.
+        std::function<void(const std::function<void()>&)> around;
         /// Called last with the run's outputs, still in the call's modes, before mutated inputs are written back.
         std::function<void(std::vector<c10::IValue>&)> withOutputs;
     };
@@ -48,6 +50,13 @@ public:
 
     /// Restores what earlier runs changed, sets generator and modes, runs. Throws Failure.
     [[nodiscard]] Outcome run(const std::atomic<bool>& stop, const RunOptions& options);
+
+    /// Calls `work`, which computes `outputs` anew, in place of a run: everything is put as the call began, on the memory of the
+    /// run before. Host time, the device waited for. Requires: run() was called. Throws Failure or what `work` throws.
+    [[nodiscard]] std::int64_t replay(const std::function<void()>& work, const std::vector<c10::IValue>& outputs,
+                                      const RunOptions& options);
+    /// Whether runs compute the same without anything being put back between them, as far as the runs so far showed.
+    [[nodiscard]] bool canRepeat();
 
     [[nodiscard]] const capture::CallDocument& call() const { return m_call; }
     [[nodiscard]] LoadedProgram& program() { return m_program; }

@@ -12,11 +12,11 @@
 
 namespace modulelens::engine {
 
-/// An optimizer with PyTorch's defaults, operator by operator as torch.optim does it on the CPU. Confined to its thread.
+/// An optimizer, operator by operator as torch.optim does it on the CPU. Confined to its thread.
 class Optimizer {
 public:
-    /// "sgd" (lr 1e-3, no momentum) or "adam" (lr 1e-3, betas 0.9 and 0.999, eps 1e-8). InvalidArgument: another name.
-    [[nodiscard]] static base::Result<std::unique_ptr<Optimizer>> create(const std::string& name);
+    /// From a text that protocol::parseOptimizer() reads, which becomes its name. InvalidArgument.
+    [[nodiscard]] static base::Result<std::unique_ptr<Optimizer>> create(const std::string& text);
     virtual ~Optimizer() = default;
     Optimizer(const Optimizer&) = delete;
     Optimizer& operator=(const Optimizer&) = delete;

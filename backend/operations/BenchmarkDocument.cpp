@@ -65,6 +65,9 @@ ordered_json sideDocument(const BenchmarkSideReport& side) {
     document["samples_ns"] = measured.samplesNs;
     document["order"] = measured.order;
     document["first_call_ns"] = orNull(measured.firstCallNs);
+    if (measured.runsPerSample) {
+        document["runs_per_sample"] = *measured.runsPerSample;
+    }
     document["warmup_runs"] = measured.warmupRuns;
     document["inputs"] = "captured";
     document["call"] = side.call;

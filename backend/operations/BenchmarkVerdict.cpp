@@ -60,11 +60,13 @@ void addSideFlags(BenchmarkSideReport& side, double band) {
         return;
     }
     const std::int64_t dispatch = measured.operators * side.nullOperatorNs;
-    if (side.host->medianNs < kNullOperators * dispatch) {
+    // A graph is launched as a whole, and as often as the clock needs.
+    const bool isGraph = measured.runsPerSample.has_value();
+    if (!isGraph && side.host->medianNs < kNullOperators * dispatch) {
         flag("host_bound", "Calling " + std::to_string(measured.operators) + " operators that do nothing would take " +
                                durationText(dispatch) + " of the " + durationText(side.host->medianNs) + '.');
     }
-    if (side.host->medianNs < kTimerCosts * side.timerNs) {
+    if (side.host->medianNs * measured.runsPerSample.value_or(1) < kTimerCosts * side.timerNs) {
         flag("timer_bound", "A run takes less than a hundred times what reading the clock takes.");
     }
     if (side.floorNs && static_cast<double>(side.host->medianNs) < kFloorTolerance * static_cast<double>(*side.floorNs)) {

@@ -41,7 +41,7 @@ struct RunSettings {
     std::optional<int> repeats;            ///< Runs of a validation; absent: 5, fewer when they take long.
     bool wantsOracle = false;              ///< Validation in float64 too, even when all bits are equal.
     bool backward = false;                 ///< Validation and profile: the backward pass as well.
-    std::string train;                     ///< Profile and memory: a training step with "sgd" or "adam"; empty: none.
+    std::string train;                     ///< Profile and memory: the optimizer of a training step; empty: none.
     std::string engine = protocol::engine_name::kProgram;   ///< Or kSource: from its class, in a Python worker.
     std::optional<protocol::EditedSource> edited;           ///< Source engine: in the place of captured classes.
 };

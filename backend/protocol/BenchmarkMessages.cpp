@@ -28,6 +28,7 @@ void fields(Visitor& visit, typename Visitor::template Reference<BenchmarkSide> 
     visit.optional("first_call_ns", message.firstCallNs);
     visit.optional("warmup_runs", message.warmupRuns);
     visit.optional("warmup_capped", message.warmupCapped);
+    visit.optional("runs_per_sample", message.runsPerSample);
     visit.optional("operators", message.operators);
     visit.optional("outputs", message.outputs);
     visit.optional("outputs_pointer", message.outputsPointer);

@@ -35,6 +35,7 @@ struct BenchmarkSide {
     std::optional<std::int64_t> firstCallNs;   ///< Absent when this process had run the program before.
     int warmupRuns = 0;
     bool warmupCapped = false;
+    std::optional<int> runsPerSample;          ///< Mode graph: a sample is the time of this many runs, divided by it.
     int operators = 0;                         ///< Dispatcher operators of the program.
     std::string outputs;                       ///< Last timed run against the first run: "exact", "close", "fail", "none".
     std::string outputsPointer;                ///< First output that differs.

@@ -10,7 +10,7 @@ namespace modulelens::protocol {
 struct MemoryParams {
     CallParams call;
     std::string name;                    ///< Class or module name for the root scope.
-    std::string train;                   ///< "sgd" or "adam": the step includes this optimizer; empty: none.
+    std::string train;                   ///< The step includes this optimizer (OptimizerSettings.h); empty: none.
 };
 
 /// An absent number is unknown, never 0; `reasons` says why, by the number's wire name.

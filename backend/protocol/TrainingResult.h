@@ -25,7 +25,7 @@ struct TrainingResult {
     std::optional<std::int64_t> peakBytes;          ///< Forward and backward, gradients undefined at the start.
     std::optional<std::int64_t> stepPeakBytes;      ///< With the optimizer's first step.
     std::optional<std::int64_t> gradientBytes;
-    std::string optimizer;                          ///< "sgd", "adam", or empty.
+    std::string optimizer;                          ///< As asked for, or empty.
     std::optional<std::int64_t> optimizerStateBytes;
     std::string optimizerStateFormula;
     std::vector<std::string> counted;               ///< FLOP coverage of the backward pass.

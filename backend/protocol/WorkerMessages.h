@@ -162,7 +162,7 @@ struct ProfileParams {
     std::string name;                    ///< Class or module name for the root scope.
     std::map<std::string, std::string> facts;   ///< To be kept in the profile, such as the peaks of the machine.
     bool backward = false;               ///< The backward pass as well.
-    std::string train;                   ///< "sgd" or "adam": a training step with this optimizer; empty: none.
+    std::string train;                   ///< A training step with this optimizer (OptimizerSettings.h); empty: none.
 };
 
 struct ProfileResult {

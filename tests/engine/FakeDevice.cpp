@@ -4,6 +4,7 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/Functions.h>
+#include <ATen/core/GraphImplInterface.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
@@ -11,6 +12,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -19,6 +21,8 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace modulelens::test::fakedevice {
 
@@ -33,6 +37,9 @@ struct State {
     std::atomic<std::int64_t> copiesIn{0};
     std::atomic<std::int64_t> copiesOut{0};
     std::atomic<std::int64_t> events{0};
+    std::atomic<std::int64_t> recorded{0};
+    std::atomic<std::int64_t> replays{0};
+    std::atomic<int> eventPercent{100};
     std::atomic<std::int64_t> capacity{std::numeric_limits<std::int64_t>::max()};
     std::atomic<std::int64_t> lostAt{-1};
 
@@ -41,7 +48,10 @@ struct State {
             char* end = nullptr;
             capacity = std::strtoll(text, &end, 10);
             if (*end == ',') {
-                lostAt = std::strtoll(end + 1, nullptr, 10);
+                lostAt = std::strtoll(end + 1, &end, 10);
+            }
+            if (*end == ',') {
+                eventPercent = static_cast<int>(std::strtol(end + 1, nullptr, 10));
             }
         }
     }
@@ -67,6 +77,22 @@ void launch() {
     checkAlive();
     ++state().launches;
     checkAlive();
+}
+
+/// One operator of a graph: what it was given, and where its results lie.
+struct Recorded {
+    c10::OperatorHandle operation;
+    torch::jit::Stack arguments;
+    torch::jit::Stack results;
+};
+
+/// Where this thread's operators go instead of being run; null: they are run.
+thread_local std::vector<Recorded>* t_recording = nullptr;
+thread_local c10::StreamId t_stream = 0;
+
+/// What the host would wait for has no place in a graph.
+void checkNotRecording() {
+    TORCH_CHECK(t_recording == nullptr, "fake device: operation not permitted when stream is capturing");
 }
 
 class Allocator : public c10::DeviceAllocator {
@@ -152,9 +178,10 @@ public:
     c10::Device getDevice() const override { return kDevice; }
     void setDevice(c10::Device) const override {}
     void uncheckedSetDevice(c10::Device) const noexcept override {}
-    c10::Stream getStream(c10::Device) const override { return c10::Stream(c10::Stream::DEFAULT, kDevice); }
+    c10::Stream getStream(c10::Device) const override { return stream(t_stream); }
+    c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override { return stream(1); }
     c10::Stream getDefaultStream(c10::Device) const override { return c10::Stream(c10::Stream::DEFAULT, kDevice); }
-    c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
+    c10::Stream exchangeStream(c10::Stream next) const override { return stream(std::exchange(t_stream, next.id())); }
     c10::DeviceIndex deviceCount() const noexcept override { return 1; }
     void record(void** event, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {
         checkAlive();
@@ -168,12 +195,19 @@ public:
     bool queryEvent(void*) const override { return true; }
     bool queryStream(const c10::Stream&) const override { return true; }
     void destroyEvent(void* event, c10::DeviceIndex) const noexcept override { delete static_cast<Clock::time_point*>(event); }
-    void synchronizeEvent(void*) const override { checkAlive(); }
-    void synchronizeStream(const c10::Stream&) const override { checkAlive(); }
-    void synchronizeDevice(c10::DeviceIndex) const override { checkAlive(); }
+    void synchronizeEvent(void*) const override { wait(); }
+    void synchronizeStream(const c10::Stream&) const override { wait(); }
+    void synchronizeDevice(c10::DeviceIndex) const override { wait(); }
     double elapsedTime(void* begin, void* end, c10::DeviceIndex) const override {
         const auto span = *static_cast<Clock::time_point*>(end) - *static_cast<Clock::time_point*>(begin);
-        return std::chrono::duration<double, std::milli>(span).count();
+        return std::chrono::duration<double, std::milli>(span).count() * state().eventPercent / 100;
+    }
+
+private:
+    static c10::Stream stream(c10::StreamId id) { return c10::Stream(c10::Stream::UNSAFE, kDevice, id); }
+    static void wait() {
+        checkAlive();
+        checkNotRecording();
     }
 };
 
@@ -296,27 +330,121 @@ void convertTensors(c10::IValue& value, Convert convert) {
     }
 }
 
-/// Every operator that has no kernel below: the CPU's, on the same memory.
-void runOnHost(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
-    launch();
+/// Calls `operation` on the host, with arguments that lie on the device; gives results there.
+void callOnHost(const c10::OperatorHandle& operation, torch::jit::Stack& stack) {
     Aliases aliases;
     const std::size_t argumentCount = operation.schema().arguments().size();
     for (std::size_t i = 0; i < argumentCount; ++i) {
-        c10::IValue& argument = (*stack)[stack->size() - argumentCount + i];
+        c10::IValue& argument = stack[stack.size() - argumentCount + i];
         if (argument.isDevice()) {
             argument = c10::Device(c10::DeviceType::CPU);
         } else {
             convertTensors(argument, [&](const at::Tensor& tensor) { return aliases.toHost(tensor); });
         }
     }
-    operation.callBoxed(*stack);
+    operation.callBoxed(stack);
     aliases.settle();
     const std::size_t resultCount = operation.schema().returns().size();
     for (std::size_t i = 0; i < resultCount; ++i) {
-        convertTensors((*stack)[stack->size() - resultCount + i],
+        convertTensors(stack[stack.size() - resultCount + i],
                        [&](const at::Tensor& tensor) { return aliases.toDevice(tensor); });
     }
 }
+
+/// Every operator that has no kernel below: the CPU's, on the same memory.
+void runOnHost(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
+    if (t_recording == nullptr) {
+        launch();
+        callOnHost(operation, *stack);
+        return;
+    }
+    checkAlive();
+    if (operation.schema().name() == "aten::_local_scalar_dense") {
+        checkNotRecording();
+    }
+    ++state().recorded;
+    const auto end = stack->end();
+    const auto argumentCount = static_cast<std::ptrdiff_t>(operation.schema().arguments().size());
+    torch::jit::Stack arguments(end - argumentCount, end);
+    // Run all the same, for the results' shapes and memory.
+    callOnHost(operation, *stack);
+    const auto resultCount = static_cast<std::ptrdiff_t>(operation.schema().returns().size());
+    t_recording->push_back({operation, std::move(arguments), {stack->end() - resultCount, stack->end()}});
+}
+
+std::vector<at::Tensor> tensorsIn(torch::jit::Stack stack) {
+    std::vector<at::Tensor> tensors;
+    for (c10::IValue& value : stack) {
+        convertTensors(value, [&](const at::Tensor& tensor) {
+            if (isOurs(tensor)) {
+                tensors.push_back(tensor);
+            }
+            return tensor;
+        });
+    }
+    return tensors;
+}
+
+class Graph : public at::GraphImplInterface {
+public:
+    explicit Graph(const at::GraphImplArgs&) {}
+    ~Graph() override { stopRecording(); }
+
+    void capture_begin(at::MempoolId_t, at::GraphCaptureMode) override {
+        checkAlive();
+        TORCH_CHECK(t_stream != 0, "fake device: graphs must be captured on a stream other than the default one");
+        TORCH_CHECK(t_recording == nullptr && m_steps.empty(), "fake device: a graph is recorded already");
+        t_recording = &m_steps;
+    }
+    void capture_end() override {
+        stopRecording();
+        // Nothing was computed, so no result is there.
+        std::vector<const void*> given;
+        for (const Recorded& step : m_steps) {
+            for (const at::Tensor& tensor : tensorsIn(step.arguments)) {
+                given.push_back(tensor.storage().data());
+            }
+            for (const at::Tensor& tensor : tensorsIn(step.results)) {
+                if (tensor.numel() > 0 && std::find(given.begin(), given.end(), tensor.storage().data()) == given.end()) {
+                    std::memset(tensor.storage().mutable_data(), 0xFF, tensor.storage().nbytes());
+                }
+            }
+        }
+    }
+    void instantiate() override {}
+    void replay() override {
+        checkNotRecording();
+        ++state().replays;
+        for (const Recorded& step : m_steps) {
+            launch();
+            torch::jit::Stack stack = step.arguments;
+            callOnHost(step.operation, stack);
+            const std::vector<at::Tensor> now = tensorsIn(stack);
+            const std::vector<at::Tensor> then = tensorsIn(step.results);
+            for (std::size_t i = 0; i < now.size(); ++i) {
+                if (now[i].storage().data() != then[i].storage().data()) {
+                    std::memcpy(then[i].storage().mutable_data(), now[i].storage().data(), now[i].storage().nbytes());
+                }
+            }
+        }
+    }
+    void reset() override {
+        stopRecording();
+        m_steps.clear();
+    }
+    at::MempoolId_t pool() const override { return {0, 0}; }
+    void enable_debug_mode() override {}
+    void debug_dump(const std::string&) override {}
+
+private:
+    void stopRecording() {
+        if (t_recording == &m_steps) {
+            t_recording = nullptr;
+        }
+    }
+
+    std::vector<Recorded> m_steps;
+};
 
 /// The one operator that must have a kernel of the device's own.
 void convolve(const c10::OperatorHandle&, torch::jit::Stack* stack) {
@@ -338,6 +466,14 @@ at::Tensor emptyStrided(at::IntArrayRef sizes, at::IntArrayRef strides, std::opt
 
 at::Tensor copyFrom(const at::Tensor& source, const at::Tensor& target, bool nonBlocking) {
     checkAlive();
+    if (t_recording != nullptr && isOurs(source) && isOurs(target)) {
+        // A copy on the device is an operator like others.
+        static const c10::OperatorHandle copy = c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
+        ++state().recorded;
+        t_recording->push_back({copy, {target, source, nonBlocking}, {target}});
+    } else {
+        checkNotRecording();
+    }
     state().copiesIn += !isOurs(source) && isOurs(target) ? 1 : 0;
     state().copiesOut += isOurs(source) && !isOurs(target) ? 1 : 0;
     Aliases aliases;
@@ -390,18 +526,34 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 
 C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard)
 
+}  // namespace modulelens::test::fakedevice
+
+namespace at {
+REGISTER_GRAPH_IMPL(PRIVATEUSEONE, modulelens::test::fakedevice::Graph)
+}
+
+namespace modulelens::test::fakedevice {
+
 Counts counts() {
     const auto stats = allocator().getDeviceStats(0);
     return {state().launches,
             state().copiesIn,
             state().copiesOut,
             state().events,
+            state().recorded,
+            state().replays,
             stats.allocated_bytes[kAggregate].current,
-            stats.allocated_bytes[kAggregate].peak};
+            stats.allocated_bytes[kAggregate].peak,
+            stats.reserved_bytes[kAggregate].current,
+            stats.reserved_bytes[kAggregate].peak};
 }
 
 void setCapacity(std::int64_t bytes) {
     state().capacity = bytes;
+}
+
+void setEventPercent(int percent) {
+    state().eventPercent = percent;
 }
 
 void loseAfter(std::int64_t launches) {

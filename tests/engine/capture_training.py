@@ -4,7 +4,8 @@
 """Captures modules with their gradients, with what eager PyTorch says of a training step of each: `capture_training.py FOLDER`.
 
 Leaves one folder per module with its bundle, and `expected.json`: peaks of memory by torch.profiler's allocations (of a run without
-gradients and of forward and backward), bytes of gradients, FLOPs of backward by torch's counter.
+gradients and of forward and backward), bytes of gradients, FLOPs of backward by torch's counter. Beside some of them
+`NAME.optimizers.safetensors`: their parameters after steps of torch.optim.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "backend" / "python
 
 import torch
 from modulelens import ModuleTracer
+from safetensors.torch import save_file
 from torch import nn
 from torch._C._profiler import _EventType
 from torch.nn import functional as F
@@ -395,6 +397,44 @@ def expected_of(name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dic
     return result
 
 
+OPTIMIZERS: dict[str, Callable[[list[nn.Parameter]], torch.optim.Optimizer]] = {
+    "sgd": lambda parameters: torch.optim.SGD(parameters),
+    "sgd,lr=0.01,momentum=0.9,weight_decay=0.1": lambda parameters: torch.optim.SGD(
+        parameters, lr=0.01, momentum=0.9, weight_decay=0.1
+    ),
+    "sgd,lr=0.01,momentum=0.9,dampening=0.2": lambda parameters: torch.optim.SGD(
+        parameters, lr=0.01, momentum=0.9, dampening=0.2
+    ),
+    "sgd,lr=0.01,momentum=0.9,nesterov=1": lambda parameters: torch.optim.SGD(
+        parameters, lr=0.01, momentum=0.9, nesterov=True
+    ),
+    "adam": lambda parameters: torch.optim.Adam(parameters),
+    "adam,lr=0.01,beta1=0.8,beta2=0.95,eps=1e-6,weight_decay=0.1": lambda parameters: torch.optim.Adam(
+        parameters, lr=0.01, betas=(0.8, 0.95), eps=1e-6, weight_decay=0.1
+    ),
+    "adamw": lambda parameters: torch.optim.AdamW(parameters),
+    "adamw,lr=0.01,weight_decay=0.3": lambda parameters: torch.optim.AdamW(parameters, lr=0.01, weight_decay=0.3),
+}
+
+
+def steps_of(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, torch.Tensor]:
+    """Parameters by "OPTIMIZER|STEP|FQN" after the step. The optimizer goes on, the weights begin anew in each step."""
+    before = {name: parameter.detach().clone() for name, parameter in module.named_parameters()}
+    after: dict[str, torch.Tensor] = {}
+    for spelling, make in OPTIMIZERS.items():
+        optimizer = make(list(module.parameters()))
+        for step in range(3):
+            optimizer.zero_grad()
+            loss_of(module(*args, **kwargs)).backward()
+            optimizer.step()
+            for name, parameter in module.named_parameters(remove_duplicate=False):
+                after[f"{spelling}|{step}|{name}"] = parameter.detach().clone()
+            for name, parameter in module.named_parameters():
+                parameter.data.copy_(before[name])
+    module.zero_grad()
+    return after
+
+
 def mode_of(name: str) -> contextlib.AbstractContextManager[Any]:
     return torch.autocast("cpu", dtype=torch.bfloat16) if name == "under_autocast" else contextlib.nullcontext()
 
@@ -426,6 +466,8 @@ def main() -> None:
             print(name, tracer.problems, file=sys.stderr)
         if name not in ("writes_input", "inner"):
             expected[name] = expected_of(name, module, args, kwargs)
+        if name in ("perceptron", "stack", "bfloat16", "convolution_grouped", "unused"):
+            save_file(steps_of(module, args, kwargs), folder / f"{name}.optimizers.safetensors")
     (folder / "expected.json").write_text(json.dumps(expected, indent=1))
 
 

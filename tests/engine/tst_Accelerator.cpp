@@ -57,6 +57,7 @@ private Q_SLOTS:
     void init() {
         fake::setCapacity(std::numeric_limits<std::int64_t>::max());
         fake::loseAfter(-1);
+        fake::setEventPercent(100);
     }
 
     void everyModule_runsOnTheDevice_data() {
@@ -147,6 +148,52 @@ private Q_SLOTS:
         QVERIFY(m_engine.unload({handle}));
     }
 
+    void graph_isRecordedOnceAndReplayed() {
+        const test::CapturedModule module = moduleNamed("affine");
+        const std::int64_t allocated = fake::counts().allocatedBytes;
+        const int handle = load(module);
+        const auto params = graphParams(module, handle);
+        const fake::Counts before = fake::counts();
+        const auto result = valueOf(m_engine.benchmark(params, {}));
+        const fake::Counts after = fake::counts();
+        const protocol::BenchmarkSide& side = result.sides.at(0);
+        QCOMPARE(result.mode, std::string("graph"));
+        QCOMPARE(side.samplesNs.size(), std::size_t{5});
+        QCOMPARE(side.deviceNs.size(), side.samplesNs.size());
+        // A linear layer launches a transposition and a product. It is recorded alone to see how long it takes, then as often
+        // as a sample needs.
+        const int runs = side.runsPerSample.value_or(0);
+        QVERIFY(runs > 1 && runs <= 64);
+        QCOMPARE(after.recorded - before.recorded, std::int64_t{2} * (1 + runs));
+        // The one that was only looked at, two warm-up runs, five samples.
+        QCOMPARE(after.replays - before.replays, std::int64_t{1 + 2 + 5});
+        // Equal to the first run, which had no graph; without a replay there would be no number at all.
+        QCOMPARE(side.outputs, std::string("exact"));
+        QVERIFY(side.firstCallNs.has_value());
+        QCOMPARE(valueOf(m_engine.validate(callParams(module, handle, 0), {})).verdict, std::string("pass"));
+        QVERIFY(m_engine.unload({handle}));
+        QCOMPARE(fake::counts().allocatedBytes, allocated);
+    }
+
+    void graphOfEveryModule_equalsItsRun_data() { everyModule_runsOnTheDevice_data(); }
+    void graphOfEveryModule_equalsItsRun() {
+        QFETCH(QString, name);
+        const test::CapturedModule module = moduleNamed(name.toStdString());
+        const int handle = load(module);
+        const auto result = m_engine.benchmark(graphParams(module, handle), {});
+        if (result) {
+            QVERIFY2(result->sides.at(0).outputs == "exact" || result->sides.at(0).outputs == "none",
+                     (result->sides.at(0).outputs + " at " + result->sides.at(0).outputsPointer).c_str());
+        } else {
+            QCOMPARE(result.error().code, ErrorCode::Unsupported);
+            QVERIFY2(QString::fromStdString(result.error().message).contains("cannot be recorded as a graph of the device"),
+                     result.error().message.c_str());
+        }
+        // Whatever came of it, the device works and everything has its own values.
+        QCOMPARE(valueOf(m_engine.validate(callParams(module, handle, 0), {})).verdict, std::string("pass"));
+        QVERIFY(m_engine.unload({handle}));
+    }
+
     void outOfMemoryInARun_isAnErrorAndTheNextRunWorks() {
         const test::CapturedModule module = moduleNamed("attention");
         const int handle = load(module);
@@ -193,6 +240,14 @@ private Q_SLOTS:
     }
 
 private:
+    static protocol::BenchmarkParams graphParams(const test::CapturedModule& module, int handle) {
+        protocol::BenchmarkParams params;
+        params.call = callParams(module, handle, 0);
+        params.mode = protocol::benchmarkmode::kGraph;
+        params.repetitions = 5;
+        params.warmupRuns = 2;
+        return params;
+    }
     int load(const test::CapturedModule& module) {
         auto params = module.loadParams();
         params.device = kDevice;

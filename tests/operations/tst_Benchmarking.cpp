@@ -188,6 +188,20 @@ private slots:
         QVERIFY(!report.verdict);
     }
 
+    void graphs_areLaunchedAsAWholeAndTimedTogether() {
+        BenchmarkReport report = oneSide(times(10'000));
+        BenchmarkSideReport& one = report.sides[0];
+        one.measured.operators = 1200;
+        one.nullOperatorNs = 300;
+        one.timerNs = 1000;
+        judge(report, {});
+        QCOMPARE(names(one.flags), (std::vector<std::string>{"host_bound", "timer_bound"}));
+        one.flags.clear();
+        one.measured.runsPerSample = 10;
+        judge(report, {});
+        QVERIFY(one.flags.empty());
+    }
+
     void impossibleSide_hasNoVerdict() {
         BenchmarkReport report = twoSides(times(2000), times(100), times(2000));
         report.sides[1].floorNs = 1000;

@@ -23,7 +23,7 @@ const std::string kEnvironment =
 
 const std::string kSide =
     R"({"samples_ns":[5,6],"device_ns":[4,4],"order":[0,2],"median_ns":5,"first_call_ns":90,"warmup_runs":16,
-        "warmup_capped":true,"operators":7,"outputs":"exact","outputs_pointer":"","flops":96,"unknown_operators":["x::y"],
+        "warmup_capped":true,"runs_per_sample":8,"operators":7,"outputs":"exact","outputs_pointer":"","flops":96,"unknown_operators":["x::y"],
         "bytes_least":64,"dtypes":["float32"]})";
 
 /// Every message of the benchmark and the calibration in its documented form, with every key.
