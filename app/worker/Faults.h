@@ -12,6 +12,9 @@ namespace modulelens::worker {
 ///   crash-in:METHOD   abort when METHOD is called         hang-in:METHOD   never answer METHOD, nor its cancellation
 ///   garbage-after:N   after N answers write bytes that are no message       exit-in:METHOD   end with code 3
 ///   memory-limit-in:METHOD   let the process grow by no more than 48 MiB while METHOD runs
+///   kill-at:STAGE     end by SIGKILL when the progress of a job names STAGE
+///   out-of-memory-at:STAGE   from then on no tensor gets memory, until the next method; once
+///   once:FILE         all of these only in the one process that removes FILE
 /// Without the variable every function does nothing. Thread-safe.
 class Faults {
 public:
@@ -19,6 +22,8 @@ public:
 
     /// Called when a handler begins.
     void onMethod(std::string_view method);
+    /// Called when a job says how far it is.
+    void onProgress(std::string_view stage);
     /// Called after each message that was sent; true when garbage must follow.
     [[nodiscard]] bool isGarbageDue();
 
@@ -29,6 +34,7 @@ private:
     int m_garbageAfter = -1;
     int m_sent = 0;
     bool m_isLimited = false;
+    bool m_hasFailedMemory = false;
 };
 
 }  // namespace modulelens::worker

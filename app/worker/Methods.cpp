@@ -27,19 +27,31 @@ const char* const kMethods[] = {method::kInitialize, method::kLoad,      method:
                                 method::kValidate,   method::kGradients, method::kBenchmark, method::kCalibrate,
                                 method::kProfile,    method::kMemory,    method::kInspect,   method::kShutdown};
 
-/// Progress of one request, at most thirty messages a second.
-std::function<void(std::string_view, std::int64_t, std::int64_t)> progressOf(rpc::Dispatcher& dispatcher, std::int64_t id) {
+/// Progress of one request: each stage as it begins, and then at most thirty messages a second.
+class ProgressSender {
+public:
+    ProgressSender(rpc::Dispatcher& dispatcher, Faults& faults, std::int64_t id)
+        : m_dispatcher(&dispatcher), m_faults(&faults), m_id(id) {}
+
+    void operator()(std::string_view stage, std::int64_t done, std::int64_t total) {
+        const Clock::time_point now = Clock::now();
+        if (stage == m_stage && now - m_last < kProgressInterval) {
+            return;
+        }
+        m_stage = stage;
+        m_last = now;
+        m_dispatcher->notify(method::kProgress, protocol::toJson(protocol::Progress{m_id, m_stage, done, total}));
+        m_faults->onProgress(m_stage);
+    }
+
+private:
     using Clock = std::chrono::steady_clock;
-    return
-        [&dispatcher, id, last = Clock::time_point()](std::string_view stage, std::int64_t done, std::int64_t total) mutable {
-            const Clock::time_point now = Clock::now();
-            if (now - last < kProgressInterval) {
-                return;
-            }
-            last = now;
-            dispatcher.notify(method::kProgress, protocol::toJson(protocol::Progress{id, std::string(stage), done, total}));
-        };
-}
+    rpc::Dispatcher* m_dispatcher;
+    Faults* m_faults;
+    std::int64_t m_id;
+    std::string m_stage;
+    Clock::time_point m_last;
+};
 
 class Methods {
 public:
@@ -60,8 +72,8 @@ public:
                 if (!params) {
                     return params.error();
                 }
-                auto result =
-                    answer(m_engine, params.value(), engine::JobContext{request.stop, progressOf(m_dispatcher, request.id)});
+                auto result = answer(m_engine, params.value(),
+                                     engine::JobContext{request.stop, ProgressSender(m_dispatcher, m_faults, request.id)});
                 if (!result) {
                     return result.error();
                 }

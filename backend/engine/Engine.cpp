@@ -198,6 +198,9 @@ base::Result<void> Engine::unload(const protocol::UnloadParams& params) {
 base::Result<protocol::RunResult> Engine::run(const protocol::CallParams& params, const JobContext& job) {
     return m_data->withCall<protocol::RunResult>(
         params, job, [&](CallBinding& binding, const std::atomic<bool>& stop) -> base::Result<protocol::RunResult> {
+            if (job.progress) {
+                job.progress("run", 0, 0);
+            }
             const CallBinding::Outcome outcome = binding.run(stop, {});
             protocol::RunResult result;
             result.hostNs = outcome.hostNs;
@@ -311,7 +314,7 @@ base::Result<protocol::CalibrateResult> Engine::calibrate(const protocol::Calibr
             calibrateDevice(device.value(), params.budgetMs, interruption.flag(), job));
     });
     if (!result) {
-        return interruption.explain(result.error());
+        return m_data->explainDevice(device.value(), interruption.explain(result.error()));
     }
     return result;
 }

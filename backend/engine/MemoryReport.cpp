@@ -85,7 +85,7 @@ private:
         try {
             m_saved = recordActivations(m_binding, m_stop);
         } catch (const Failure& failure) {
-            rethrowIfFatal(failure);
+            rethrowIfFatal(failure, m_binding.program().devices().to);
             reason("the module does not run with autograd on: " + failure.error().message);
             return;
         }
@@ -102,7 +102,7 @@ private:
         try {
             m_step = trackTraining(m_training, m_stop);
         } catch (const Failure& failure) {
-            rethrowIfFatal(failure);
+            rethrowIfFatal(failure, m_binding.program().devices().to);
             for (const char* number : {"training_peak_bytes", "gradient_bytes", "step_peak_bytes"}) {
                 m_result.reasons[number] = failure.error().message;
             }
@@ -117,12 +117,6 @@ private:
             m_result.stepPeakBytes = m_step->peakBytes;
         } else {
             m_result.reasons["step_peak_bytes"] = "no optimizer was asked for";
-        }
-    }
-
-    static void rethrowIfFatal(const Failure& failure) {
-        if (failure.error().code == base::ErrorCode::Cancelled || failure.error().code == base::ErrorCode::OutOfMemory) {
-            throw failure;
         }
     }
 

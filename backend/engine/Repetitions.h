@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backend/engine/Engine.h"
+#include "backend/engine/Modes.h"
 
 #include <algorithm>
 #include <chrono>
@@ -29,6 +30,14 @@ private:
     int m_repetitions;
     Clock::time_point m_end;
 };
+
+/// Throws `failure` again when no further pass makes sense, rather than to name it as the reason why a number is unknown.
+inline void rethrowIfFatal(const Failure& failure, c10::Device device) {
+    const base::ErrorCode code = failure.error().code;
+    if (code == base::ErrorCode::Cancelled || code == base::ErrorCode::OutOfMemory || isLost(device)) {
+        throw failure;
+    }
+}
 
 inline void report(const JobContext& job, std::string_view stage, std::int64_t done, std::int64_t total) {
     if (job.progress) {

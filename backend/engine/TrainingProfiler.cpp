@@ -31,9 +31,7 @@ public:
         try {
             measure();
         } catch (const Failure& failure) {
-            if (failure.error().code == base::ErrorCode::Cancelled || failure.error().code == base::ErrorCode::OutOfMemory) {
-                throw;
-            }
+            rethrowIfFatal(failure, m_run.binding().program().devices().to);
             m_profile = {};
             m_profile.result.reasons["backward"] = failure.error().message;
         }

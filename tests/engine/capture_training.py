@@ -5,7 +5,7 @@
 
 Leaves one folder per module with its bundle, and `expected.json`: peaks of memory by torch.profiler's allocations (of a run without
 gradients and of forward and backward), bytes of gradients, FLOPs of backward by torch's counter. Beside some of them
-`NAME.optimizers.safetensors`: their parameters after steps of torch.optim.
+`NAME.optimizers.safetensors`: their parameters after steps of torch.optim. One module is there as a TorchScript archive, too.
 """
 
 from __future__ import annotations
@@ -466,6 +466,8 @@ def main() -> None:
             print(name, tracer.problems, file=sys.stderr)
         if name not in ("writes_input", "inner"):
             expected[name] = expected_of(name, module, args, kwargs)
+        if name == "perceptron":
+            torch.jit.save(torch.jit.trace(module, args), folder / "perceptron.torchscript.pt")
         if name in ("perceptron", "stack", "bfloat16", "convolution_grouped", "unused"):
             save_file(steps_of(module, args, kwargs), folder / f"{name}.optimizers.safetensors")
     (folder / "expected.json").write_text(json.dumps(expected, indent=1))
