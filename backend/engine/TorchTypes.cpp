@@ -64,9 +64,19 @@ constexpr std::array kPairs{
     std::pair{From::Int7, To::Int7},
 };
 
+/// Words of LibTorch's allocators. The interpreter of TorchScript keeps nothing else of the error that it met.
+bool saysOutOfMemory(std::string_view text) {
+    return text.find("can't allocate memory") != std::string_view::npos ||
+           text.find("out of memory. Tried to allocate") != std::string_view::npos;
+}
+
 bool isAllocationFailure(const c10::Error& error) {
-    return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-           std::string_view(error.what_without_backtrace()).find("can't allocate memory") != std::string_view::npos;
+    return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr || saysOutOfMemory(error.what_without_backtrace());
+}
+
+base::Error outOfMemory(std::string text) {
+    return {base::ErrorCode::OutOfMemory, std::move(text),
+            "Work on a smaller module or batch, or on a device with more memory."};
 }
 
 }  // namespace
@@ -98,12 +108,17 @@ base::Error errorOfException(std::string_view where) noexcept {
     } catch (const c10::Error& error) {
         const std::string text = std::string(where) + ": " + error.what_without_backtrace();
         if (isAllocationFailure(error)) {
-            return {base::ErrorCode::OutOfMemory, text, "Work on a smaller module or batch, or on a device with more memory."};
+            return outOfMemory(text);
         }
         if (dynamic_cast<const c10::NotImplementedError*>(&error) != nullptr) {
             return {base::ErrorCode::Unsupported, text, "Run on another device."};
         }
         return {base::ErrorCode::Internal, text, ""};
+    } catch (const std::exception& error) {
+        if (saysOutOfMemory(error.what())) {
+            return outOfMemory(std::string(where) + ": there is no memory for the program's tensors");
+        }
+        return base::errorFromCurrentException(where);
     } catch (...) {
         return base::errorFromCurrentException(where);
     }

@@ -6,6 +6,8 @@ Every ratio is the median over rounds; in a round each side runs one short block
 quartile of its calls, so that other work on the machine counts little and meets all sides alike. Eager PyTorch and
 torch.jit.trace run under no_grad, as captured.
 MODULELENS_BENCH_AOTINDUCTOR names the models that are also compiled by AOTInductor ("all", "none", or a list with commas).
+MODULELENS_BENCH_DEVICE is where all sides run; there, the engine's replay of a recorded graph is one side more.
+MODULELENS_BENCH_MODELS and MODULELENS_BENCH_ROUNDS make it shorter.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ warnings.filterwarnings("ignore")
 import torch  # noqa: E402
 import transformers  # noqa: E402
 from modulelens import ModuleTracer  # noqa: E402
-from worker_process import BundleReader, WorkerProcess  # noqa: E402
+from worker_process import DEVICE, BundleReader, WorkerProcess  # noqa: E402
 
 import models  # noqa: E402
 
 THREADS = 1
-ROUNDS = 30
+ROUNDS = int(os.environ.get("MODULELENS_BENCH_ROUNDS", "30"))
 BLOCK_SECONDS = 0.04
 LOADS = 21
 OPERATOR_ROUNDS = 60
@@ -85,14 +87,22 @@ def skipped(name: str, reason: str) -> Result:
     return {"name": name, "value": None, "unit": "ratio", "target": "", "ok": True, "detail": f"SKIPPED: {reason}"}
 
 
+def wait() -> None:
+    """For the work that was given to the device; the CPU works at once."""
+    if DEVICE != "cpu":
+        torch.accelerator.synchronize()
+
+
 def in_process(call: Callable[[], Any], inference: bool = False) -> Side:
     def block(calls: int) -> float:
         samples = []
         with torch.inference_mode() if inference else torch.no_grad():
             call()
+            wait()
             for _ in range(calls):
                 start = time.perf_counter_ns()
                 output = call()
+                wait()
                 samples.append(time.perf_counter_ns() - start)
                 del output
         return quartile(samples)
@@ -145,7 +155,13 @@ class LoadedModel:
         return {"call": self.call_params, "warmup_runs": 3, "repetitions": calls, "budget_ms": 60_000}
 
     def run(self, calls: int) -> float:
-        return quartile(self.worker.call("benchmark", self._block(calls))["sides"][0]["samples_ns"])
+        return self._quartile(self._block(calls))
+
+    def replay(self, calls: int) -> float:
+        return self._quartile({**self._block(calls), "mode": "graph"})
+
+    def _quartile(self, request: dict[str, Any]) -> float:
+        return quartile(self.worker.call("benchmark", request)["sides"][0]["samples_ns"])
 
     def profile(self, calls: int) -> dict[str, Any]:
         return self.worker.call("profile", self._block(calls))
@@ -203,6 +219,12 @@ def compare(name: str) -> list[Result]:
     trace = traced(sample)
     if trace is not None:
         sides["trace"] = in_process(trace)
+    if DEVICE != "cpu":
+        try:
+            model.replay(3)
+            sides["graph"] = model.replay
+        except RuntimeError as error:
+            print(f"{name}: {error}", file=sys.stderr)
     times = in_turn(sides, calls)
     middle = {side: statistics.median(values) / 1e3 for side, values in times.items()}
     most_of_eager, most_of_trace = TARGETS[name]
@@ -216,6 +238,9 @@ def compare(name: str) -> list[Result]:
     if trace is not None:
         detail = f"torch.jit.trace {middle['trace']:.0f} us"
         results.append(result(f"engine/trace {name}", ratios(times, "engine", "trace"), most_of_trace, detail))
+    if "graph" in sides:
+        detail = f"replay of a recorded graph {middle['graph']:.0f} us"
+        results.append(result(f"graph/eager {name}", ratios(times, "graph", "eager"), None, detail))
     results += profiled(name, model, calls)
     if name == "resnet_eval":
         faults = [model.page_faults(calls) for _ in range(3)]
@@ -319,8 +344,12 @@ def cold_validation() -> Result:
 
 def main() -> None:
     torch.set_num_threads(THREADS)
-    results = [each for name in TARGETS for each in compare(name)]
-    results += [own_cost(), load_time(), cold_validation(), *aotinductor()]
+    torch.set_default_device(DEVICE)
+    wanted = os.environ.get("MODULELENS_BENCH_MODELS", "")
+    results = [each for name in (wanted.split(",") if wanted else TARGETS) for each in compare(name)]
+    if DEVICE == "cpu" and not wanted:
+        results += [own_cost(), load_time(), cold_validation()]
+    results += aotinductor()
     print(json.dumps({"results": results}))
 
 

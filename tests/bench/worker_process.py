@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 Json = dict[str, Any]
+# Where workers load what bundles hold; tests/bench/gpu_run.sh sets it.
+DEVICE = os.environ.get("MODULELENS_BENCH_DEVICE", "cpu")
 
 
 def worker_path() -> Path:
@@ -94,7 +96,7 @@ class BundleReader:
             "program": {"digest": program["digest"], "file": str(path), "offset": 0, "length": path.stat().st_size},
             "tensors": self._extents(state),
             "state": state,
-            "device": "cpu",
+            "device": DEVICE,
         }
 
     def call_params(self, version: Json, handle: int, threads: int) -> Json:

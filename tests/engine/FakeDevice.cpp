@@ -517,6 +517,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 }
 
 [[maybe_unused]] const bool kIsRegistered = [] {
+    // Its own name: without one LibTorch takes the device for no accelerator, and backward refuses it.
+    c10::register_privateuse1_backend("privateuseone");
     at::RegisterPrivateUse1HooksInterface(new Hooks);
     c10::SetAllocator(kType, &allocator());
     return true;

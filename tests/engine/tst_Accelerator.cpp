@@ -3,6 +3,8 @@
 #include "backend/engine/Engine.h"
 
 #include "backend/protocol/BenchmarkMessages.h"
+#include "backend/protocol/CalibrateMessages.h"
+#include "backend/protocol/MemoryMessages.h"
 #include "tests/support/CapturedModule.h"
 #include "tests/support/FakeDevice.h"
 #include "tests/support/TestMain.h"
@@ -148,6 +150,33 @@ private Q_SLOTS:
         QVERIFY(m_engine.unload({handle}));
     }
 
+    void memoryStatistics_areTheAllocators() {
+        const test::CapturedModule module = moduleNamed("attention");
+        const int handle = load(module);
+        protocol::MemoryParams params;
+        params.call = callParams(module, handle, 0);
+        const auto result = valueOf(m_engine.memory(params, {}));
+        QVERIFY(result.peakBytes.value_or(0) > 0);
+        // Segments of 2 MiB, more than what is allocated; the allocator's own peak since the pass began.
+        QCOMPARE(result.reservedPeakBytes.value_or(0), fake::counts().reservedPeakBytes);
+        QCOMPARE(result.reservedPeakBytes.value_or(1) % (std::int64_t{2} << 20), std::int64_t{0});
+        QVERIFY(result.reservedPeakBytes >= result.peakBytes);
+        QVERIFY(m_engine.unload({handle}));
+    }
+
+    void eventsThatSeeAPart_giveTheirOwnTime() {
+        const test::CapturedModule module = moduleNamed("affine");
+        const int handle = load(module);
+        fake::setEventPercent(10);
+        protocol::BenchmarkParams params = graphParams(module, handle);
+        params.mode = protocol::benchmarkmode::kHot;
+        const protocol::BenchmarkSide side = valueOf(m_engine.benchmark(params, {})).sides.at(0);
+        for (std::size_t i = 0; i < side.samplesNs.size(); ++i) {
+            QVERIFY(side.deviceNs.at(i) <= side.samplesNs[i] / 10 + 1);
+        }
+        QVERIFY(m_engine.unload({handle}));
+    }
+
     void graph_isRecordedOnceAndReplayed() {
         const test::CapturedModule module = moduleNamed("affine");
         const std::int64_t allocated = fake::counts().allocatedBytes;
@@ -190,6 +219,29 @@ private Q_SLOTS:
                      result.error().message.c_str());
         }
         // Whatever came of it, the device works and everything has its own values.
+        QCOMPARE(valueOf(m_engine.validate(callParams(module, handle, 0), {})).verdict, std::string("pass"));
+        QVERIFY(m_engine.unload({handle}));
+    }
+
+    void outOfMemoryInAnyMethod_isAnErrorAndTheNextRunWorks_data() {
+        QTest::addColumn<QString>("method");
+        for (const char* method :
+             {"run", "validate", "profile", "training step", "memory", "calibrate", "hot", "cold", "host_e2e", "graph"}) {
+            QTest::newRow(method) << QString::fromLatin1(method);
+        }
+    }
+    void outOfMemoryInAnyMethod_isAnErrorAndTheNextRunWorks() {
+        QFETCH(QString, method);
+        const test::CapturedModule module = moduleNamed("attention");
+        const int handle = load(module);
+        // The inputs find room, what is computed of them does not.
+        fake::setCapacity(fake::counts().allocatedBytes + 1500);
+        const auto error = errorOfMethod(method.toStdString(), callParams(module, handle, 0));
+        QVERIFY(error.has_value());
+        QVERIFY2(error->code == ErrorCode::OutOfMemory, error->text().c_str());
+        QVERIFY(!m_engine.isDeviceLost());
+        fake::setCapacity(std::numeric_limits<std::int64_t>::max());
+        QVERIFY(!errorOfMethod(method.toStdString(), callParams(module, handle, 0)));
         QCOMPARE(valueOf(m_engine.validate(callParams(module, handle, 0), {})).verdict, std::string("pass"));
         QVERIFY(m_engine.unload({handle}));
     }
@@ -240,6 +292,43 @@ private Q_SLOTS:
     }
 
 private:
+    template <class T>
+    static std::optional<base::Error> errorOf(const base::Result<T>& result) {
+        return result ? std::nullopt : std::optional(result.error());
+    }
+    std::optional<base::Error> errorOfMethod(const std::string& method, const protocol::CallParams& call) {
+        if (method == "run") {
+            return errorOf(m_engine.run(call, {}));
+        }
+        if (method == "validate") {
+            return errorOf(m_engine.validate(call, {}));
+        }
+        if (method == "memory") {
+            protocol::MemoryParams params;
+            params.call = call;
+            return errorOf(m_engine.memory(params, {}));
+        }
+        if (method == "calibrate") {
+            protocol::CalibrateParams params;
+            params.device = kDevice;
+            params.threads = 1;
+            params.budgetMs = 100;
+            return errorOf(m_engine.calibrate(params, {}));
+        }
+        if (method == "profile" || method == "training step") {
+            protocol::ProfileParams params;
+            params.call = call;
+            params.repetitions = 3;
+            params.train = method == "profile" ? "" : "sgd";
+            return errorOf(m_engine.profile(params, {}));
+        }
+        protocol::BenchmarkParams params;
+        params.call = call;
+        params.mode = method;
+        params.repetitions = 3;
+        params.warmupRuns = 2;
+        return errorOf(m_engine.benchmark(params, {}));
+    }
     static protocol::BenchmarkParams graphParams(const test::CapturedModule& module, int handle) {
         protocol::BenchmarkParams params;
         params.call = callParams(module, handle, 0);

@@ -141,6 +141,40 @@ private Q_SLOTS:
         checkNextJob(client, 1);
     }
 
+    void libraryThatCrashes_hasASuccessor() {
+        const test::CapturedModule module(kModule, "training");
+        const std::string library = test::programPath("libcrashing-library.so").string();
+        protocol::LoadParams params = module.loadParams();
+        params.libraries = {{library, sha256Of(library)}};
+        params.consent = {params.libraries[0].sha256};
+        WorkerClient client(command(""));
+        const auto loaded = client.load(params, {});
+        QVERIFY(!loaded);
+        QCOMPARE(loaded.error().code, ErrorCode::WorkerCrashed);
+        checkNextJob(client, 2);
+    }
+
+    void truncatedScript_isCorruptAndTheWorkerGoesOn() {
+        QFile whole(QString::fromStdString(script()));
+        QVERIFY(whole.open(QIODevice::ReadOnly));
+        const QByteArray bytes = whole.readAll();
+        WorkerClient client(command(""));
+        for (const double part : {0.0, 0.3, 0.9, 0.999}) {
+            QFile cut(m_scratch.filePath(QStringLiteral("cut.pt")));
+            QVERIFY(cut.open(QIODevice::WriteOnly));
+            cut.write(bytes.left(static_cast<qsizetype>(part * static_cast<double>(bytes.size()))));
+            cut.close();
+            protocol::LoadParams params = scriptParams();
+            const std::string file = cut.fileName().toStdString();
+            params.program = {sha256Of(file), file, 0, static_cast<std::uint64_t>(cut.size())};
+            params.consent = {params.program.digest};
+            const auto loaded = client.load(params, {});
+            QVERIFY(!loaded);
+            QVERIFY2(loaded.error().code == ErrorCode::Corrupt, loaded.error().text().c_str());
+        }
+        checkNextJob(client, 1);
+    }
+
 private:
     void table() {
         QTest::addColumn<QString>("job");

@@ -51,7 +51,7 @@ from modulelens.attention_export import attention_as_operators
 from modulelens.program_archive import archive_program
 from safetensors.torch import load_file
 from torch.utils import _pytree as pytree
-from worker_process import BundleReader, WorkerProcess, worker_path
+from worker_process import DEVICE, BundleReader, WorkerProcess, worker_path
 
 GOLDEN = Path(__file__).resolve().parent / "golden.json"
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs/exactness.md"
@@ -77,6 +77,7 @@ def main() -> int:
     options = parse()
     chosen = choose(options)
     torch.set_num_threads(1)
+    torch.set_default_device(DEVICE)
     torch.use_deterministic_algorithms(False)
     # Export never takes the fused path of evaluation, which rounds differently.
     torch.backends.mha.set_fastpath_enabled(False)
