@@ -59,7 +59,7 @@ base::Error scriptError(const std::string& text) {
     const std::string message = std::string(reason.empty() ? std::string_view("the TorchScript interpreter failed") : reason) +
                                 (place.empty() ? "" : " (from " + place + ")");
     for (const char* sign : {"can't allocate memory", "out of memory"}) {
-        if (reason.find(sign) != std::string_view::npos) {
+        if (text.find(sign) != std::string::npos) {
             return {base::ErrorCode::OutOfMemory, message, "Work on a smaller batch, or on a device with more memory."};
         }
     }
