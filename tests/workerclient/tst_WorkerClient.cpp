@@ -97,7 +97,7 @@ private slots:
         WorkerClient client(scripted({{"load", {{{{"reply", {{"handle", 3}, {"load_ns", 5}, {"operator_count", 2}}}}}}},
                                       {"run", {{{{"reply", kRunResult}}}}}},
                                      *m_scratch));
-        const auto loaded = client.load({}, {});
+        const auto loaded = client.load(protocol::LoadParams{}, {});
         QVERIFY(loaded.hasValue());
         QCOMPARE(loaded->handle, 3);
         const auto ran = client.run(anyCall(), {});
