@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
 
 namespace modulelens::engine {
 
@@ -69,6 +71,12 @@ std::string reasonOf(const graph::CostDifference& difference, const graph::CostL
     return "which branch runs and how often a loop turns is known in a run only";
 }
 
+/// Products that PyTorch's counter has a formula for: flop_registry of torch/utils/flop_counter.py.
+bool isKnownToTorch(const std::string& name) {
+    static const std::set<std::string_view> known{"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm"};
+    return known.contains(name);
+}
+
 /// Names of `operators`, at most three.
 std::string listed(const std::vector<std::string>& operators) {
     constexpr std::size_t kMost = 3;
@@ -79,7 +87,7 @@ std::string listed(const std::vector<std::string>& operators) {
     return text + (operators.size() > kMost ? ", ..." : "");
 }
 
-void addTorch(protocol::CostSummary& summary, const graph::CostLedger& innermost, const nlohmann::json& call) {
+void addTorch(protocol::CostSummary& summary, const StepCosts& costs, const nlohmann::json& call) {
     const auto found = call.find("torch_flops");
     if (found == call.end() || !found->is_object()) {
         return;
@@ -98,17 +106,18 @@ void addTorch(protocol::CostSummary& summary, const graph::CostLedger& innermost
     const auto version = found->find("torch");
     summary.torchFlops = total->get<std::int64_t>();
     summary.torchVersion = version != found->end() && version->is_string() ? version->get<std::string>() : std::string();
-    summary.torchDifference = torchDifferences(innermost, flops);
+    summary.torchDifference = torchDifferences(costs.ledger, costs.innermost, flops);
 }
 
 }  // namespace
 
-std::vector<protocol::FlopDifference> torchDifferences(const graph::CostLedger& innermost,
+std::vector<protocol::FlopDifference> torchDifferences(const graph::CostLedger& observed, const graph::CostLedger& innermost,
                                                        const std::map<std::string, std::int64_t>& torchFlops) {
     struct Family {
         std::int64_t ours = 0;
         std::int64_t theirs = 0;
         std::vector<std::string> onlyOurs;
+        std::vector<std::string> hidden;  ///< The counter has a formula, and did not see them.
     };
     std::map<std::string, Family> families;
     const auto familyOf = [&](const std::string& name) -> Family& {
@@ -119,11 +128,18 @@ std::vector<protocol::FlopDifference> torchDifferences(const graph::CostLedger& 
         Family& family = familyOf(name);
         family.ours += row.flops;
         if (torchFlops.count(name) == 0) {
-            family.onlyOurs.push_back(name);
+            (isKnownToTorch(name) ? family.hidden : family.onlyOurs).push_back(name);
         }
     }
     for (const auto& [name, flops] : torchFlops) {
         familyOf(name).theirs += flops;
+    }
+    // Kernels that call products below the place where the counter looks.
+    std::vector<std::string> closed;
+    for (const auto& [name, row] : observed.rows()) {
+        if (row.coverage == graph::Coverage::Unknown && row.flops > 0) {
+            closed.push_back(name);
+        }
     }
     std::vector<protocol::FlopDifference> differences;
     for (const auto& [name, family] : families) {
@@ -133,6 +149,10 @@ std::vector<protocol::FlopDifference> torchDifferences(const graph::CostLedger& 
         std::string reason = "not known";
         if (family.ours > family.theirs && !family.onlyOurs.empty()) {
             reason = "PyTorch's counter has no formula for " + listed(family.onlyOurs);
+        } else if (family.ours > family.theirs && !family.hidden.empty()) {
+            reason = "PyTorch's counter does not see " + listed(family.hidden) + " inside the operator that calls it";
+        } else if (family.ours > family.theirs && !closed.empty()) {
+            reason = "PyTorch's counter does not see the operators that " + listed(closed) + " calls";
         } else if (name == "convolutions") {
             reason = "PyTorch's counter multiplies the weight gradient of a grouped convolution by its groups";
         } else if (family.ours == 0) {
@@ -171,7 +191,7 @@ protocol::CostSummary summarizeCosts(CallBinding& binding, const StepCosts& cost
         summary.staticDifference.push_back(
             {difference.name, difference.first, difference.second, reasonOf(difference, fromGraph.ledger)});
     }
-    addTorch(summary, costs.innermost, *binding.call().json);
+    addTorch(summary, costs, *binding.call().json);
     return summary;
 }
 

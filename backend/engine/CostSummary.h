@@ -20,7 +20,9 @@ namespace modulelens::engine {
                                                    const std::map<std::string, std::int64_t>& latencyNs);
 
 /// Families of operators that `innermost` and torch's counter (FLOPs by operator name) count differently, each with the reason.
-[[nodiscard]] std::vector<protocol::FlopDifference> torchDifferences(const graph::CostLedger& innermost,
+/// `observed`: the operators of the program, which tell kernels that call others unseen.
+[[nodiscard]] std::vector<protocol::FlopDifference> torchDifferences(const graph::CostLedger& observed,
+                                                                     const graph::CostLedger& innermost,
                                                                      const std::map<std::string, std::int64_t>& torchFlops);
 
 }  // namespace modulelens::engine

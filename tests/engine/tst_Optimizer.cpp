@@ -86,11 +86,11 @@ private Q_SLOTS:
         const Steps steps(module.toStdString());
         const auto program = valueOf(engine::LoadedProgram::load(captured.loadParams()));
         const auto params = captured.callParams(1);
-        const auto binding = valueOf(engine::CallBinding::bind(*program, params.call, params.tensors));
+        const std::atomic<bool> stop{false};
+        const auto binding = valueOf(engine::CallBinding::bind(*program, params.call, params.tensors, stop));
         const auto made = valueOf(engine::Optimizer::create(optimizer.toStdString()));
         engine::TrainingRun run(*binding);
         run.setOptimizer(made.get());
-        const std::atomic<bool> stop{false};
         for (int step = 0; step < 3; ++step) {
             int compared = 0;
             engine::TrainingRun::Hooks hooks;

@@ -104,46 +104,70 @@ Flops tensordot(const OperatorCall& call) {
     return count.value();
 }
 
-/// x1 [..., i], x2 [..., j], weight [o, i, j]: one multiply-add for every element of the batch and of the weight.
+/// x1 [..., i], x2 [..., j], weight [o, i, j]: x1 with the weight over i, then with x2 over j, as bilinear in ATen/native/Linear.cpp.
 Flops bilinear(const OperatorCall& call) {
     const Shape* x = shapeAt(call, 0);
     const Shape* weight = shapeAt(call, 2);
     if (x == nullptr || weight == nullptr || x->empty() || weight->size() != 3) {
         return std::nullopt;
     }
-    Count count(2);
-    multiplyAll(count, Sizes(*x).first(x->size() - 1));
-    multiplyAll(count, *weight);
-    return count.value();
+    Count first(2);
+    Count second(2);
+    for (Count* count : {&first, &second}) {
+        multiplyAll(*count, Sizes(*x).first(x->size() - 1));
+        *count *= (*weight)[0];
+        *count *= (*weight)[2];
+    }
+    first *= (*weight)[1];
+    first += second;
+    return first.value();
 }
 
-/// _trilinear(i1, i2, i3, expand1, expand2, expand3, ...): the space that all three span together.
-Flops trilinear(const OperatorCall& call) {
-    Shape all;
-    for (std::size_t i = 0; i < 3; ++i) {
-        const Shape* shape = shapeAt(call, i);
-        const auto expanded = integersAt(call, 3 + i);
-        if (shape == nullptr || !expanded) {
+/// The shape of an operand with a 1 at each of the places that it lacks; nullopt when there is no such place.
+std::optional<Shape> expandedShape(const Shape& shape, std::vector<std::int64_t> places) {
+    Shape full = shape;
+    std::sort(places.begin(), places.end());
+    for (const std::int64_t place : places) {
+        if (place < 0 || place > static_cast<std::int64_t>(full.size())) {
             return std::nullopt;
         }
-        Shape full = *shape;
-        std::vector<std::int64_t> places = *expanded;
-        std::sort(places.begin(), places.end());
-        for (const std::int64_t place : places) {
-            if (place < 0 || place > static_cast<std::int64_t>(full.size())) {
-                return std::nullopt;
-            }
-            full.insert(full.begin() + place, 1);
-        }
-        const auto joined = broadcast(all, full);
-        if (!joined) {
-            return std::nullopt;
-        }
-        all = *joined;
+        full.insert(full.begin() + place, 1);
     }
-    Count count(2);
-    multiplyAll(count, all);
-    return count.value();
+    return full;
+}
+
+/// _trilinear(i1, i2, i3, expand1, expand2, expand3, sumdim, ...): i1 with i2 over the summed places that i3 lacks, then with
+/// i3, as _trilinear in ATen/native/Linear.cpp. The loop over unroll_dim only cuts the same products.
+Flops trilinear(const OperatorCall& call) {
+    constexpr std::size_t kOperands = 3;
+    std::array<Shape, kOperands> shapes;
+    for (std::size_t i = 0; i < kOperands; ++i) {
+        const Shape* shape = shapeAt(call, i);
+        const auto expanded = integersAt(call, kOperands + i);
+        auto full = shape == nullptr || !expanded ? std::nullopt : expandedShape(*shape, *expanded);
+        if (!full) {
+            return std::nullopt;
+        }
+        shapes[i] = std::move(*full);
+    }
+    const auto summed = integersAt(call, 2 * kOperands);
+    const auto missing = integersAt(call, 2 * kOperands - 1);
+    const auto both = broadcast(shapes[0], shapes[1]);
+    const auto all = both ? broadcast(*both, shapes[2]) : std::nullopt;
+    if (!summed || !all || all->size() != both->size()) {
+        return std::nullopt;
+    }
+    const auto isIn = [](const std::vector<std::int64_t>& places, std::size_t place) {
+        return std::find(places.begin(), places.end(), static_cast<std::int64_t>(place)) != places.end();
+    };
+    Count first(2);
+    Count second(2);
+    multiplyAll(first, *both);
+    for (std::size_t i = 0; i < all->size(); ++i) {
+        second *= isIn(*summed, i) && isIn(*missing, i) ? 1 : (*all)[i];
+    }
+    first += second;
+    return first.value();
 }
 
 /// Rows grouped over the experts, or a batch of matrices; see torch._grouped_mm.
@@ -248,7 +272,7 @@ constexpr std::array kRows = {
     FormulaRow{"aten::inner", "self other", inner, nothing},
     FormulaRow{"aten::tensordot", "self other dims_self dims_other", tensordot, nothing},
     FormulaRow{"aten::bilinear", "input1 input2 weight bias", bilinear},
-    FormulaRow{"aten::_trilinear", "i1 i2 i3 expand1 expand2 expand3", trilinear, nothing},
+    FormulaRow{"aten::_trilinear", "i1 i2 i3 expand1 expand2 expand3 sumdim", trilinear, nothing},
 };
 
 }  // namespace
