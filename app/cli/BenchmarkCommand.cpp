@@ -109,9 +109,7 @@ base::Result<Answer> benchmark(CommandContext& context) {
     if (!report) {
         return report.error();
     }
-    for (const std::string& warning : report->warnings) {
-        context.warn(warning);
-    }
+    context.warnAll(report->warnings);
     Answer answer;
     answer.data = operations::benchmarkDocument(*report);
     answer.text = benchmarkText(*report);

@@ -49,9 +49,7 @@ base::Result<Answer> calibrate(CommandContext& context) {
     if (!report) {
         return report.error();
     }
-    for (const std::string& warning : report->warnings) {
-        context.warn(warning);
-    }
+    context.warnAll(report->warnings);
     Answer answer;
     answer.data = operations::calibrationDocument(*report);
     answer.text = calibrationText(*report);

@@ -67,9 +67,7 @@ base::Result<std::shared_ptr<registry::LocalRegistry>> CommandContext::openRegis
         if (!report) {
             warn("The inbox was not imported: " + report.error().message);
         } else {
-            for (const std::string& warning : report->warnings) {
-                warn(warning);
-            }
+            warnAll(report->warnings);
         }
     }
     return registry;

@@ -48,6 +48,9 @@ public:
 
     /// Shown on standard error, or in the envelope.
     void warn(std::string warning) { m_warnings.push_back(std::move(warning)); }
+    void warnAll(const std::vector<std::string>& warnings) {
+        m_warnings.insert(m_warnings.end(), warnings.begin(), warnings.end());
+    }
     [[nodiscard]] const std::vector<std::string>& warnings() const { return m_warnings; }
 
 private:

@@ -40,9 +40,7 @@ base::Result<Answer> importFiles(CommandContext& context) {
         all.runsNew += report->runsNew;
         all.bytesRead += report->bytesRead;
         all.bytesStored += report->bytesStored;
-        for (const std::string& warning : report->warnings) {
-            context.warn(warning);
-        }
+        context.warnAll(report->warnings);
     }
     Answer answer;
     answer.data = operations::importDocument(all);

@@ -90,9 +90,7 @@ base::Result<Answer> memoryOfVersion(CommandContext& context) {
     if (!report) {
         return report.error();
     }
-    for (const std::string& warning : report->warnings) {
-        context.warn(warning);
-    }
+    context.warnAll(report->warnings);
     const auto total = static_cast<std::size_t>(report->profile->scopeCount());
     Answer answer;
     answer.data = operations::memoryDocument(*report);

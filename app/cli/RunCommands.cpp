@@ -24,9 +24,7 @@ base::Result<Answer> rebuild(CommandContext& context) {
     if (!report) {
         return report.error();
     }
-    for (const std::string& warning : report->warnings) {
-        context.warn(warning);
-    }
+    context.warnAll(report->warnings);
     Answer answer;
     answer.data = operations::rebuildDocument(*report);
     answer.text = operations::versionAddress(report->version) + ": " + operations::rebuildSentence(*report) + '\n';
@@ -140,9 +138,7 @@ base::Result<Answer> profileVersion(CommandContext& context) {
     if (!report) {
         return report.error();
     }
-    for (const std::string& warning : report->warnings) {
-        context.warn(warning);
-    }
+    context.warnAll(report->warnings);
     const auto total = static_cast<std::size_t>(report->profile->scopeCount());
     const std::size_t limit = context.arguments().has("all") ? total : kNodesShown;
     Answer answer;

@@ -86,9 +86,7 @@ base::Result<Answer> sweep(CommandContext& context) {
     if (!report) {
         return report.error();
     }
-    for (const std::string& warning : report->warnings) {
-        context.warn(warning);
-    }
+    context.warnAll(report->warnings);
     Answer answer;
     answer.data = operations::sweepDocument(*report);
     answer.text = sweepText(*report);

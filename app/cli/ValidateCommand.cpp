@@ -301,9 +301,7 @@ base::Result<Answer> validate(CommandContext& context) {
     if (!report) {
         return report.error();
     }
-    for (const std::string& warning : report->warnings) {
-        context.warn(warning);
-    }
+    context.warnAll(report->warnings);
     Answer answer;
     answer.data = operations::validationDocument(*report);
     answer.text = validationText(*report);
