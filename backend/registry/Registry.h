@@ -189,7 +189,7 @@ public:
                                                                            const std::filesystem::path& folder, Mode mode);
 
     /// Imports a bundle, a .mlens, or a folder of bundles: verifies everything first, stores what is new, commits once a
-    /// bundle. On any error the registry is as it was before the failing bundle.
+    /// bundle, the earliest capture first. On any error the registry is as it was before the failing bundle.
     [[nodiscard]] virtual base::Result<ImportReport> import(const std::filesystem::path& path, std::stop_token stop,
                                                             const ByteProgress& progress) = 0;
     /// Imports every bundle in inbox/ and removes those imported; a bundle that fails stays, named in warnings.

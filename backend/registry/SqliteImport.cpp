@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <compare>
 
 namespace modulelens::registry {
 
@@ -19,6 +20,15 @@ constexpr std::chrono::hours kImportPatience{24};
 base::Error cancelled() {
     return {base::ErrorCode::Cancelled, "The import was cancelled.", ""};
 }
+
+/// A bundle and when it was captured, as its index says; empty when that cannot be read. Their order is the order of import:
+/// a folder's name tells only the second.
+struct CapturedBundle {
+    std::string created;
+    std::filesystem::path path;
+
+    auto operator<=>(const CapturedBundle&) const = default;
+};
 
 bool isTemporaryName(const std::string& name) {
     return name.starts_with('.') || name.ends_with(".tmp") || name.ends_with(".part") || name.ends_with(".partial");
@@ -168,19 +178,23 @@ base::Result<ImportReport> SqliteRegistry::import(const std::filesystem::path& p
             return bundles.error();
         }
         ImportProgress bytes(progress);
+        std::vector<CapturedBundle> captured;
+        captured.reserve(bundles->size());
         for (const std::filesystem::path& bundle : *bundles) {
             const base::Result<std::unique_ptr<capture::Bundle>> opened = capture::Bundle::open(m_files, bundle);
             if (!opened) {
                 return opened.error().within("importing " + bundle.string());
             }
             bytes.addBundle((*opened)->index());
+            captured.push_back({(*opened)->index().created, bundle});
         }
+        std::sort(captured.begin(), captured.end());
         const base::Result<FileLock> lock = FileLock::acquire(m_layout.importLock(), stop, kImportPatience);
         if (!lock) {
             return lock.error();
         }
         ImportReport report;
-        for (const std::filesystem::path& bundle : *bundles) {
+        for (const auto& [created, bundle] : captured) {
             if (const base::Result<void> done = importOne(bundle, stop, bytes, report); !done) {
                 base::Error error = done.error().within("importing " + bundle.string());
                 if (!report.bundles.empty()) {
@@ -208,7 +222,6 @@ base::Result<ImportReport> SqliteRegistry::importInbox(std::stop_token stop, con
                     paths.push_back(entry.path());
                 }
             }
-            std::sort(paths.begin(), paths.end());
             return paths;
         };
         if (waiting().empty()) {
@@ -225,12 +238,17 @@ base::Result<ImportReport> SqliteRegistry::importInbox(std::stop_token stop, con
         // Listed again under the lock: another process may have imported them in the meantime.
         const std::vector<std::filesystem::path> paths = waiting();
         ImportProgress bytes(progress);
+        std::vector<CapturedBundle> captured;
+        captured.reserve(paths.size());
         for (const std::filesystem::path& path : paths) {
-            if (const base::Result<std::unique_ptr<capture::Bundle>> opened = capture::Bundle::open(m_files, path); opened) {
+            const base::Result<std::unique_ptr<capture::Bundle>> opened = capture::Bundle::open(m_files, path);
+            if (opened) {
                 bytes.addBundle((*opened)->index());
             }
+            captured.push_back({opened ? (*opened)->index().created : std::string(), path});
         }
-        for (const std::filesystem::path& path : paths) {
+        std::sort(captured.begin(), captured.end());
+        for (const auto& [created, path] : captured) {
             const base::Result<void> done = importOne(path, stop, bytes, report);
             if (!done && done.error().code == base::ErrorCode::Cancelled) {
                 return done.error();

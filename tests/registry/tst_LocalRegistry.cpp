@@ -40,6 +40,7 @@ private slots:
     void emptyFolder_becomesRegistry();
     void import_storesEverything();
     void importTwice_knowsTheVersions();
+    void bundlesOfOneSecond_comeInTheOrderOfTheirCapture();
     void newTrace_sharesState();
     void newWeights_areANewVersion();
     void documents_comeBack();
@@ -121,6 +122,29 @@ void LocalRegistryTest::importTwice_knowsTheVersions() {
     QCOMPARE(again->runsNew, 0);
     QCOMPARE(again->bytesStored, std::uint64_t{0});
     QCOMPARE(fixture.dump(), before);
+}
+
+void LocalRegistryTest::bundlesOfOneSecond_comeInTheOrderOfTheirCapture() {
+    RegistryFixture fixture;
+    const auto inbox = fixture.folder() / "inbox";
+    for (const std::filesystem::path& folder : {fixture.store(), inbox}) {
+        BundleBuilder earlier = encoderBundle(1.0F, 3.0F);
+        earlier.created = "2026-11-30T16:01:45.100000Z";
+        const auto first = earlier.write(folder);
+        BundleBuilder later = encoderBundle(1.0F, 4.0F);
+        later.created = "2026-11-30T16:01:45.200000Z";
+        auto second = later.write(folder);
+        // The digest in the name follows from the content: one that puts the later bundle before the earlier one.
+        while (second > first) {
+            std::filesystem::remove_all(second);
+            ++later.step;
+            second = later.write(folder);
+        }
+        const auto report =
+            folder == inbox ? fixture.registry().importInbox({}, {}) : fixture.registry().import(folder, {}, {});
+        QVERIFY2(report, fixture.message(report));
+        QCOMPARE(report->bundles, (std::vector<std::filesystem::path>{first, second}));
+    }
 }
 
 void LocalRegistryTest::newTrace_sharesState() {
