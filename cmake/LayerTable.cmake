@@ -12,6 +12,7 @@ ml_layer(capture DIR backend/capture QT_FREE MAY_USE base THIRD_PARTY nlohmann_j
 ml_layer(graph DIR backend/graph QT_FREE MAY_USE base THIRD_PARTY nlohmann_json)
 ml_layer(profile DIR backend/profile QT_FREE MAY_USE base graph capture THIRD_PARTY nlohmann_json)
 ml_layer(registry DIR backend/registry QT_FREE MAY_USE base capture profile THIRD_PARTY sqlitecpp nlohmann_json)
+ml_layer(http DIR backend/http QT_FREE MAY_USE base THIRD_PARTY curl)
 ml_layer(workerclient DIR backend/workerclient MAY_USE base rpc protocol THIRD_PARTY qtcore nlohmann_json)
 ml_layer(operations DIR backend/operations
     MAY_USE base rpc protocol capture graph profile registry workerclient
