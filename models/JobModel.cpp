@@ -80,9 +80,10 @@ QString elapsedText(const JobSnapshot& job) {
     }
     const auto end = job.finished.value_or(std::chrono::system_clock::now());
     const auto elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(end - *job.started);
-    if (job.finished && elapsed < std::chrono::seconds(1)) {
+    if (elapsed < std::chrono::seconds(1)) {
         // "00:00" would say that nothing was done.
-        return formatNanoseconds(std::max(kNsPerMs, elapsed.count() / kNsPerMs * kNsPerMs));
+        return job.finished ? formatNanoseconds(std::max(kNsPerMs, elapsed.count() / kNsPerMs * kNsPerMs))
+                            : JobModel::tr("under 1 s");
     }
     const qint64 seconds = std::max<qint64>(0, std::chrono::duration_cast<std::chrono::seconds>(elapsed).count());
     return QStringLiteral("%1:%2").arg(seconds / 60, 2, 10, QLatin1Char('0')).arg(seconds % 60, 2, 10, QLatin1Char('0'));

@@ -24,6 +24,10 @@ QString VersionInfo::address() const {
     return QString::fromStdString(registry::formatVersionAddress(model.toStdString(), module.toStdString(), number));
 }
 
+QString VersionInfo::title() const {
+    return module.isEmpty() ? shortName() : model + QStringLiteral("::") + shortName();
+}
+
 QString VersionInfo::shortName() const {
     const QString name = module.isEmpty() ? model : module;
     return name + QStringLiteral("@v") + QString::number(number);

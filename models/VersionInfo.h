@@ -38,7 +38,9 @@ struct VersionInfo {
 
     /// "model::module@v3".
     [[nodiscard]] QString address() const;
-    /// "module@v3", with the class for the top module, whose name is empty.
+    /// "model::module@v3", and "model@v3" for the whole model: for people, while commands take the address.
+    [[nodiscard]] QString title() const;
+    /// "module@v3", and "model@v3" for the whole model.
     [[nodiscard]] QString shortName() const;
     /// The module's name, or "(whole model)" for the top.
     [[nodiscard]] QString moduleTitle() const;

@@ -15,6 +15,8 @@
 #include <QHeaderView>
 #include <QMenu>
 #include <QPainter>
+#include <QScrollBar>
+#include <QWheelEvent>
 
 #include <algorithm>
 #include <array>
@@ -103,9 +105,11 @@ MetricTree::MetricTree(ProfileView* view, QWidget* parent)
     header()->setStretchLastSection(false);
     connect(header(), &QHeaderView::sectionClicked, this, &MetricTree::sortByHeader);
     connect(header(), &QHeaderView::customContextMenuRequested, this, &MetricTree::showColumnMenu);
+    connect(verticalScrollBar(), &QScrollBar::actionTriggered, this, [this] { m_keepsInSight = false; });
     connect(view, &ProfileView::profileChanged, this, [this] {
         updateColumns();
         expandHotPath();
+        verticalScrollBar()->setValue(0);
     });
     connect(view, &ProfileView::valuesChanged, this, &MetricTree::updateColumns);
     connect(view, &ProfileView::orderChanged, this, &MetricTree::updateColumns);
@@ -169,14 +173,38 @@ void MetricTree::followSelection() {
     m_isFollowing = true;
     reveal(selected);
     const QModelIndex index = m_model->indexOf(selected);
+    // Making it current would scroll to it.
+    const bool wasScrolling = hasAutoScroll();
+    setAutoScroll(false);
     selectionModel()->setCurrentIndex(index, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
-    scrollTo(index);
+    setAutoScroll(wasScrolling);
+    if (!isInSight(index)) {
+        showFromTop();
+    }
+    m_keepsInSight = true;
     m_isFollowing = false;
+}
+
+bool MetricTree::isInSight(const QModelIndex& index) const {
+    const QRect row = visualRect(index);
+    return row.isValid() && row.top() >= 0 && row.bottom() < viewport()->height();
+}
+
+void MetricTree::showFromTop() {
+    const QModelIndex index = currentIndex();
+    if (!index.isValid()) {
+        return;
+    }
+    verticalScrollBar()->setValue(0);
+    if (!isInSight(index)) {
+        scrollTo(index, QAbstractItemView::PositionAtCenter);
+    }
 }
 
 void MetricTree::currentChanged(const QModelIndex& current, const QModelIndex& previous) {
     QTreeView::currentChanged(current, previous);
     if (!m_isFollowing && current.isValid()) {
+        m_keepsInSight = false;
         m_view->select(m_model->scopeAt(current));
     }
 }
@@ -314,6 +342,14 @@ void MetricTree::showColumnMenu(const QPoint& at) {
 void MetricTree::resizeEvent(QResizeEvent* event) {
     QTreeView::resizeEvent(event);
     updateColumns();
+    if (m_keepsInSight) {
+        showFromTop();
+    }
+}
+
+void MetricTree::wheelEvent(QWheelEvent* event) {
+    m_keepsInSight = false;
+    QTreeView::wheelEvent(event);
 }
 
 void MetricTree::drawRow(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {

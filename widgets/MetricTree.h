@@ -32,6 +32,7 @@ public:
 protected:
     void drawRow(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override;
     void resizeEvent(QResizeEvent* event) override;
+    void wheelEvent(QWheelEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseDoubleClickEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
@@ -43,6 +44,9 @@ protected:
 private:
     void followSelection();
     void followSearch();
+    /// Scrolls no further from the top than the selected row needs: what it stands in is in sight where there is room.
+    void showFromTop();
+    [[nodiscard]] bool isInSight(const QModelIndex& index) const;
     void repaintHovered();
     void updateColumns();
     void showColumnMenu(const QPoint& at);
@@ -60,6 +64,7 @@ private:
     Qt::SortOrder m_sortOrder = Qt::DescendingOrder;
     profile::ScopeId m_hoveredRow = models::ProfileView::kNoScope;
     bool m_isFollowing = false;
+    bool m_keepsInSight = false;   ///< The selected row, when the size changes; until a person scrolls.
 };
 
 } // namespace modulelens::widgets

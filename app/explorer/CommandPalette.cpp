@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/explorer/CommandPalette.h"
 
+#include "app/explorer/CommandText.h"
 #include "app/explorer/Session.h"
 #include "widgets/Fonts.h"
 #include "widgets/Icons.h"
@@ -10,12 +11,14 @@
 
 #include <QAction>
 #include <QApplication>
+#include <QClipboard>
 #include <QFontMetricsF>
 #include <QKeyEvent>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QPainter>
 #include <QStyledItemDelegate>
+#include <QToolButton>
 
 #include <algorithm>
 #include <utility>
@@ -31,7 +34,9 @@ constexpr int kRowHeight = 32;
 constexpr int kInputHeight = 40;
 constexpr int kGreatestListHeight = 12 * 32;
 constexpr int kHeadHeight = 24;
-constexpr int kFootHeight = 32;
+constexpr int kCommandHeight = 28;   ///< First row of the foot; the keys are the second.
+constexpr int kKeysHeight = 28;
+constexpr int kFootHeight = kCommandHeight + kKeysHeight;
 constexpr int kIndexRole = Qt::UserRole;      ///< Index of the command or version; heads of groups have none.
 constexpr int kIsVersionRole = Qt::UserRole + 1;
 constexpr int kNoteRole = Qt::UserRole + 2;
@@ -128,7 +133,8 @@ CommandPalette::CommandPalette(Session& session, QWidget* window)
       m_task(session.pool()),
       m_scrim(new Scrim(window)),
       m_edit(new QLineEdit(this)),
-      m_list(new QListWidget(this)) {
+      m_list(new QListWidget(this)),
+      m_copy(new QToolButton(this)) {
     setAccessibleName(tr("Command palette"));
     m_edit->setProperty("bare", true);
     m_edit->setFont(widgets::uiFont(15));
@@ -140,13 +146,23 @@ CommandPalette::CommandPalette(Session& session, QWidget* window)
     m_list->setFrameShape(QFrame::NoFrame);
     m_list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     connect(m_edit, &QLineEdit::textChanged, this, &CommandPalette::filter);
+    m_copy->setIcon(widgets::themedIcon(widgets::Icon::Copy));
+    m_copy->setFocusPolicy(Qt::NoFocus);
+    m_copy->setToolTip(tr("Copy the command (Ctrl+C)"));
+    m_copy->setAccessibleName(tr("Copy the command"));
+    connect(m_copy, &QToolButton::clicked, this, &CommandPalette::copyCommand);
     connect(m_list, &QListWidget::itemClicked, this, &CommandPalette::activate);
+    connect(m_list, &QListWidget::currentRowChanged, this, [this] {
+        m_copy->setVisible(!sameCommand().isEmpty());
+        update();
+    });
     hide();
     m_scrim->hide();
 }
 
-void CommandPalette::open(const QList<QAction*>& commands) {
+void CommandPalette::open(const QList<QAction*>& commands, const QString& address) {
     m_commands = commands;
+    m_address = address;
     m_versions.clear();
     m_focusBefore = QApplication::focusWidget();
     m_edit->clear();
@@ -236,6 +252,28 @@ void CommandPalette::arrange() {
     setGeometry((parentWidget()->width() - wide) / 2 + 40, 4, wide, kInputHeight + 3 + rows + kFootHeight);
     m_edit->setGeometry(44, 3, wide - 60, kInputHeight - 6);
     m_list->setGeometry(1, kInputHeight + 2, wide - 2, rows);
+    m_copy->setGeometry(wide - 36, height() - kFootHeight + 4, 24, 24);
+    m_copy->setVisible(!sameCommand().isEmpty());
+}
+
+QString CommandPalette::sameCommand() const {
+    const QListWidgetItem* item = m_list->currentItem();
+    if (item == nullptr || !item->data(kIndexRole).isValid()) {
+        return {};
+    }
+    const int index = item->data(kIndexRole).toInt();
+    if (item->data(kIsVersionRole).toBool()) {
+        return commandText(QStringLiteral("open %v"), m_versions.value(index).address(), {});
+    }
+    const QAction* command = m_commands.value(index);
+    return command == nullptr ? QString()
+                              : commandText(command->property(kCommandProperty).toString(), m_address, m_session.device());
+}
+
+void CommandPalette::copyCommand() {
+    if (const QString command = sameCommand(); !command.isEmpty()) {
+        QApplication::clipboard()->setText(command);
+    }
 }
 
 /// Moves the current row by `by` rows, over the heads of groups.
@@ -282,6 +320,10 @@ bool CommandPalette::eventFilter(QObject* watched, QEvent* event) {
     if (event->type() == QEvent::FocusOut && isVisible()) {
         hide();
     } else if (event->type() == QEvent::KeyPress) {
+        if (static_cast<QKeyEvent*>(event)->matches(QKeySequence::Copy) && !m_edit->hasSelectedText()) {
+            copyCommand();
+            return true;
+        }
         switch (static_cast<QKeyEvent*>(event)->key()) {
             case Qt::Key_Up:
                 step(-1);
@@ -318,15 +360,26 @@ void CommandPalette::paintEvent(QPaintEvent*) {
     painter.fillRect(1, kInputHeight, width() - 2, 2, t.accent);
     widgets::paintIcon(painter, QRectF(16, 12, 16, 16), widgets::Icon::Search, t.text2);
     painter.fillRect(1, height() - kFootHeight, width() - 2, 1, t.line);
-    const double top = height() - kFootHeight + (kFootHeight - widgets::kKeyCapHeight) / 2.0;
+    const double commandTop = height() - kFootHeight + 3;
+    if (const QString command = sameCommand(); command.isEmpty()) {
+        widgets::drawText(painter, QRectF(16, commandTop, width() - 32, kCommandHeight), tr("In the window only"),
+                          widgets::uiFont(11), t.text3);
+    } else {
+        const double after = 16 + widgets::drawText(painter, QRectF(16, commandTop, 100, kCommandHeight), tr("Same as"),
+                                                    widgets::uiFont(11), t.text2);
+        widgets::drawText(painter, QRectF(after + 12, commandTop, width() - after - 60, kCommandHeight), command,
+                          widgets::monoFont(12), t.text, Qt::AlignLeft, Qt::ElideMiddle);
+    }
+    const double keysTop = height() - kKeysHeight;
+    const double top = keysTop + (kKeysHeight - widgets::kKeyCapHeight) / 2.0 - 2;
     double x = 16;
     for (const auto& [cap, does] :
          {std::pair(QStringLiteral("↑ ↓"), tr("choose")), std::pair(QStringLiteral("Enter"), tr("run")),
           std::pair(QStringLiteral("Esc"), tr("close"))}) {
         x += widgets::keyCapWidth(cap);
         widgets::paintKeyCap(painter, QPointF(x, top), cap);
-        x += 6 + widgets::drawText(painter, QRectF(x + 6, height() - kFootHeight + 1, 120, kFootHeight - 1), does,
-                                   widgets::uiFont(11), t.text2);
+        x += 6 +
+             widgets::drawText(painter, QRectF(x + 6, keysTop - 1, 120, kKeysHeight - 2), does, widgets::uiFont(11), t.text2);
         x += 16;
     }
 }

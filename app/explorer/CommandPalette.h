@@ -12,6 +12,7 @@ class QAction;
 class QLineEdit;
 class QListWidget;
 class QListWidgetItem;
+class QToolButton;
 
 namespace modulelens::explorer {
 
@@ -25,10 +26,15 @@ class CommandPalette : public QFrame {
 public:
     /// Property of an action: the number of its widgets::Icon.
     static constexpr const char* kIconProperty = "paletteIcon";
+    /// Property of an action: the pattern of commandText() for what the command line does as well.
+    static constexpr const char* kCommandProperty = "paletteCommand";
 
     CommandPalette(Session& session, QWidget* window);
 
-    void open(const QList<QAction*>& commands);
+    /// `address` of the version that the commands are about; empty when none is open.
+    void open(const QList<QAction*>& commands, const QString& address);
+    /// What the command line does as well as the chosen row, or empty.
+    [[nodiscard]] QString sameCommand() const;
 
 signals:
     void versionChosen(const modulelens::models::VersionInfo& version);
@@ -44,6 +50,7 @@ private:
     void addHead(const QString& title, qsizetype count);
     void arrange();
     void step(int by);
+    void copyCommand();
     void activate(const QListWidgetItem* item);
     void finish();
 
@@ -52,6 +59,8 @@ private:
     QWidget* m_scrim;                      ///< Child of the window, shown while the palette is.
     QLineEdit* m_edit;
     QListWidget* m_list;
+    QToolButton* m_copy;
+    QString m_address;
     QList<QAction*> m_commands;
     QList<models::VersionInfo> m_versions;
     QWidget* m_focusBefore = nullptr;

@@ -11,6 +11,7 @@
 #include "app/explorer/Session.h"
 #include "app/explorer/StatusStrip.h"
 #include "app/explorer/TopRow.h"
+#include "app/explorer/VersionPage.h"
 #include "app/explorer/WelcomePage.h"
 #include "app/explorer/WindowActions.h"
 #include "models/Format.h"
@@ -227,7 +228,8 @@ void MainWindow::showPalette() {
         m_palette = new CommandPalette(m_session, this);
         connect(m_palette, &CommandPalette::versionChosen, this, &MainWindow::openVersion);
     }
-    m_palette->open(actions());
+    const VersionPage* page = m_documents->current();
+    m_palette->open(actions(), page == nullptr ? QString() : page->version().address());
 }
 
 void MainWindow::switchTheme() {

@@ -113,7 +113,7 @@ int Session::validate(const models::VersionInfo& version) {
     const QString id = version.id;
     auto done = [this, id, version](const base::Result<operations::ValidationReport>& outcome) {
         if (needsConsent(outcome)) {
-            askForConsent(tr("%1 was not run").arg(version.address()), [this, version] { validate(version); });
+            askForConsent(tr("%1 was not run").arg(version.title()), [this, version] { validate(version); });
         }
         if (outcome) {
             auto report = std::make_shared<const operations::ValidationReport>(*outcome);
@@ -126,8 +126,7 @@ int Session::validate(const models::VersionInfo& version) {
                 Qt::QueuedConnection);
         }
     };
-    return m_jobs.add(operations::validateJob(*m_operations, id.toStdString(), runSettings(), done), version.address(),
-                      m_device);
+    return m_jobs.add(operations::validateJob(*m_operations, id.toStdString(), runSettings(), done), version.title(), m_device);
 }
 
 int Session::profile(const models::VersionInfo& version, const ProfileChoice& choice) {
@@ -137,7 +136,7 @@ int Session::profile(const models::VersionInfo& version, const ProfileChoice& ch
     const QString id = version.id;
     auto done = [this, id, version, choice](const base::Result<operations::ProfileReport>& outcome) {
         if (needsConsent(outcome)) {
-            askForConsent(tr("%1 was not run").arg(version.address()), [this, version, choice] { profile(version, choice); });
+            askForConsent(tr("%1 was not run").arg(version.title()), [this, version, choice] { profile(version, choice); });
         }
         if (outcome) {
             QMetaObject::invokeMethod(
@@ -152,7 +151,7 @@ int Session::profile(const models::VersionInfo& version, const ProfileChoice& ch
     operations::RunSettings settings = runSettings();
     settings.backward = choice.backward;
     settings.train = choice.train.toStdString();
-    return m_jobs.add(operations::profileJob(*m_operations, id.toStdString(), settings, done), version.address(), m_device);
+    return m_jobs.add(operations::profileJob(*m_operations, id.toStdString(), settings, done), version.title(), m_device);
 }
 
 int Session::benchmark(const models::VersionInfo& version) {
@@ -161,12 +160,12 @@ int Session::benchmark(const models::VersionInfo& version) {
     }
     auto done = [this, version](const base::Result<operations::BenchmarkReport>& outcome) {
         if (needsConsent(outcome)) {
-            askForConsent(tr("%1 was not run").arg(version.address()), [this, version] { benchmark(version); });
+            askForConsent(tr("%1 was not run").arg(version.title()), [this, version] { benchmark(version); });
         }
     };
     operations::BenchmarkSettings settings;
     settings.run = runSettings();
-    return m_jobs.add(operations::benchmarkJob(*m_operations, version.id.toStdString(), settings, done), version.address(),
+    return m_jobs.add(operations::benchmarkJob(*m_operations, version.id.toStdString(), settings, done), version.title(),
                       m_device);
 }
 
@@ -186,12 +185,11 @@ int Session::sweep(const models::VersionInfo& version, const QString& dimensions
     }
     auto done = [this, version, dimensions](const base::Result<operations::SweepReport>& outcome) {
         if (needsConsent(outcome)) {
-            askForConsent(tr("%1 was not run").arg(version.address()),
+            askForConsent(tr("%1 was not run").arg(version.title()),
                           [this, version, dimensions] { sweep(version, dimensions); });
         }
     };
-    return m_jobs.add(operations::sweepJob(*m_operations, version.id.toStdString(), settings, done), version.address(),
-                      m_device);
+    return m_jobs.add(operations::sweepJob(*m_operations, version.id.toStdString(), settings, done), version.title(), m_device);
 }
 
 void Session::addLibrary(const QString& path) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/explorer/VersionPage.h"
 
+#include "app/explorer/CommandText.h"
 #include "app/explorer/HierarchyPage.h"
 #include "app/explorer/Session.h"
 #include "app/explorer/SourcePage.h"
@@ -282,7 +283,7 @@ QString VersionPage::command() const {
     const QString verb = view() == View::Validation  ? QStringLiteral("validate")
                          : view() == View::Hierarchy ? (m_hasMeasured ? QStringLiteral("profile") : QStringLiteral("tree"))
                                                      : QStringLiteral("show");
-    return QStringLiteral("modulelens ") + verb + QStringLiteral(" '") + m_version.address() + u'\'';
+    return commandText(verb + QStringLiteral(" %v"), m_version.address(), {});
 }
 
 void VersionPage::validate() {

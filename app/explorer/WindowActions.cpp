@@ -39,6 +39,12 @@ public:
         return *this;
     }
 
+    /// What the command line does as well as the action added last; a pattern of commandText().
+    MenuFiller& same(const char* pattern) {
+        m_menu->actions().constLast()->setProperty(CommandPalette::kCommandProperty, QString::fromLatin1(pattern));
+        return *this;
+    }
+
     MenuFiller& separate() {
         m_menu->addSeparator();
         return *this;
@@ -53,8 +59,10 @@ void addFileAndEdit(MainWindow& window, QMenuBar& bar) {
     MenuFiller(window, bar, MainWindow::tr("&File"))
         .add(Icon::Folder, MainWindow::tr("&Open a bundle…"), Qt::CTRL | Qt::Key_O,
              [&window] { window.bundles()->chooseFolder(); })
+        .same("import BUNDLE")
         .add(Icon::Tray, MainWindow::tr("Open a &bundle or model file…"), Qt::CTRL | Qt::ALT | Qt::Key_O,
              [&window] { window.bundles()->chooseFile(); })
+        .same("import FILE")
         .add(Icon::Cloud, MainWindow::tr("&Connect to W&&B…"), Qt::CTRL | Qt::SHIFT | Qt::Key_O,
              [&window] { window.bundles()->connectRemote(); })
         .add(Icon::Flask, MainWindow::tr("Try the &sample"), Qt::CTRL | Qt::ALT | Qt::Key_S,
@@ -90,8 +98,11 @@ void addView(MainWindow& window, QMenuBar& bar) {
              [&window] { window.showPalette(); })
         .separate()
         .add(Icon::Tree, MainWindow::tr("&Hierarchy"), Qt::CTRL | Qt::Key_1, show(VersionPage::View::Hierarchy))
+        .same("tree %v")
         .add(Icon::Grid, MainWindow::tr("&Tensors"), Qt::CTRL | Qt::Key_2, show(VersionPage::View::Tensors))
+        .same("show %v --tensors")
         .add(Icon::Code, MainWindow::tr("&Source and arguments"), Qt::CTRL | Qt::Key_3, show(VersionPage::View::Source))
+        .same("show %v --source")
         .add(Icon::Check, MainWindow::tr("&Validation"), Qt::CTRL | Qt::Key_4, show(VersionPage::View::Validation))
         .separate()
         .add(Icon::Back, MainWindow::tr("&Back"), Qt::ALT | Qt::Key_Left, [&window] { window.documents()->goBack(); })
@@ -122,16 +133,23 @@ void addWindowActions(MainWindow& window, TopRow& top, Session& session) {
     MenuFiller(window, bar, MainWindow::tr("&Registry"))
         .add(Icon::Search, MainWindow::tr("&Search the registry"), Qt::CTRL | Qt::Key_K,
              [&window] { window.registryDock()->focusQuery(); })
+        .same("search QUERY")
         .add(Icon::Refresh, MainWindow::tr("&Read again"), Qt::Key_F5, [&session] { session.search().refresh(); });
     MenuFiller(window, bar, MainWindow::tr("R&un"))
         .add(Icon::Check, MainWindow::tr("&Validate this version"), Qt::CTRL | Qt::Key_R, withPage(&VersionPage::validate))
+        .same("validate %v%d")
         .add(Icon::Play, MainWindow::tr("&Profile this version"), Qt::CTRL | Qt::Key_B, withPage(&VersionPage::profile))
+        .same("profile %v%d")
         .add(Icon::Play, MainWindow::tr("Profile &forward and backward"), Qt::CTRL | Qt::SHIFT | Qt::Key_B,
              withPage(&VersionPage::profileBackward))
+        .same("profile %v --backward%d")
         .add(Icon::Play, MainWindow::tr("Profile a &training step (SGD)"), {}, withPage(&VersionPage::profileTraining))
+        .same("profile %v --train sgd%d")
         .add(Icon::Timer, MainWindow::tr("&Benchmark this version"), Qt::CTRL | Qt::ALT | Qt::Key_B,
              withPage(&VersionPage::benchmark))
+        .same("benchmark %v%d")
         .add(Icon::Sliders, MainWindow::tr("&Sweep a dimension…"), {}, withPage(&VersionPage::chooseSweep))
+        .same("sweep %v --dim batch=1,2,4,8%d")
         .separate()
         .add(Icon::Chip, MainWindow::tr("&Load a library of operators…"), {}, [&window] { window.bundles()->chooseLibrary(); })
         .add(Icon::Chip, MainWindow::tr("Load &no more libraries"), {}, [&session] { session.forgetLibraries(); })

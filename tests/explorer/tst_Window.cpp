@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The ModuleLens authors
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/explorer/CommandPalette.h"
+#include "app/explorer/CommandText.h"
 #include "app/explorer/DocumentArea.h"
 #include "app/explorer/JobsPanel.h"
 #include "app/explorer/RegistryPanel.h"
@@ -12,6 +14,7 @@
 
 #include <QAbstractButton>
 #include <QApplication>
+#include <QClipboard>
 #include <QFile>
 #include <QLineEdit>
 #include <QSignalSpy>
@@ -189,6 +192,48 @@ private slots:
         QVERIFY2(fixture.session.jobs().sentenceOf(job).contains(QStringLiteral("/nonexistent/modulelens-worker")),
                  qPrintable(fixture.session.jobs().sentenceOf(job)));
         QVERIFY(fixture.window.isVisible());
+    }
+
+    void palette_saysWhichCommandDoesTheSameAndCopiesIt() {
+        test::WindowFixture fixture;
+        QVERIFY(fixture.openGolden());
+        fixture.window.showPalette();
+        auto* palette = fixture.window.findChild<CommandPalette*>();
+        auto* edit = palette->findChild<QLineEdit*>();
+        edit->setText(QStringLiteral("validate this"));
+        // Without a version the command would name none.
+        QCOMPARE(palette->sameCommand(), QString());
+        QVERIFY(fixture.openVersion(QStringLiteral("linear")) != nullptr);
+        fixture.session.setDevice(QStringLiteral("cuda:0"));
+        fixture.window.showPalette();
+        edit->setText(QStringLiteral("validate this"));
+        QCOMPARE(palette->sameCommand(), QStringLiteral("modulelens validate golden::linear@v0 --device cuda:0"));
+        QTest::keyClick(edit, Qt::Key_C, Qt::ControlModifier);
+        QCOMPARE(QApplication::clipboard()->text(), palette->sameCommand());
+        edit->setText(QStringLiteral("switch between"));
+        QCOMPARE(palette->sameCommand(), QString());
+        edit->setText(QStringLiteral("module:activation"));
+        QTRY_COMPARE(palette->sameCommand(), QStringLiteral("modulelens open golden::activation@v0"));
+    }
+
+    void commandText_quotesWhatAShellWouldRead() {
+        QCOMPARE(shellWord(QStringLiteral("m::a.0@v1")), QStringLiteral("m::a.0@v1"));
+        QCOMPARE(shellWord(QStringLiteral("my model::a")), QStringLiteral("'my model::a'"));
+        QCOMPARE(shellWord(QStringLiteral("it's")), QStringLiteral("'it'\\''s'"));
+        QCOMPARE(shellWord({}), QStringLiteral("''"));
+        QCOMPARE(commandText(QStringLiteral("profile %v --backward%d"), QStringLiteral("m::%d@v0"), QStringLiteral("cpu")),
+                 QStringLiteral("modulelens profile m::%d@v0 --backward"));
+    }
+
+    void jobs_nameTheWholeModelWithItsNumber() {
+        test::WindowFixture fixture({"/nonexistent/modulelens-worker"});
+        QVERIFY(fixture.openGolden());
+        fixture.session.profile(fixture.openVersion({})->version());
+        fixture.session.profile(fixture.openVersion(QStringLiteral("linear"))->version());
+        models::JobModel& jobs = fixture.session.jobs();
+        QTRY_VERIFY(jobs.isIdle());
+        QCOMPARE(jobs.index(1, models::JobModel::ModuleColumn).data().toString(), QStringLiteral("golden@v0"));
+        QCOMPARE(jobs.index(0, models::JobModel::ModuleColumn).data().toString(), QStringLiteral("golden::linear@v0"));
     }
 
     void documents_goBackAndForward() {

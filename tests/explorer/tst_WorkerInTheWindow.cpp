@@ -125,6 +125,10 @@ private slots:
             passes += span.isPass ? 1 : 0;
         }
         QCOMPARE(passes, 2);
+        // The row that is selected is in sight, however the flame graph grew meanwhile.
+        hierarchy->view().select(hierarchy->view().hotspot());
+        QVERIFY(tree->currentIndex().isValid());
+        QTRY_VERIFY(tree->viewport()->rect().contains(tree->visualRect(tree->currentIndex()).center()));
         // Opened again, the stored profile has both.
         fixture.window.documents()->closeCurrent();
         VersionPage* again = fixture.openVersion({});

@@ -62,6 +62,16 @@ private slots:
                  qPrintable(time));
     }
 
+    void runningJob_neverSaysThatNoTimePassed() {
+        std::binary_semaphore closed(0);
+        JobModel jobs;
+        const int job = jobs.add(waiting(closed), {}, {});
+        QTRY_COMPARE(jobs.stateOf(job), JobModel::State::Running);
+        const QString time = jobs.index(0, JobModel::TimeColumn).data().toString();
+        QVERIFY2(time == QStringLiteral("under 1 s") || (time.contains(u':') && time != QStringLiteral("00:00")),
+                 qPrintable(time));
+    }
+
     void cancelAll_endsWhatRunsAndWhatWaits() {
         std::binary_semaphore closed(0);
         std::binary_semaphore neverReached(0);

@@ -10,6 +10,7 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QHeaderView>
+#include <QScrollBar>
 #include <QTest>
 
 using namespace modulelens::models;
@@ -82,6 +83,29 @@ private slots:
         QCOMPARE(shown.tree.treeModel()->scopeAt(shown.tree.currentIndex()), scope);
         QCOMPARE(shown.tree.selectionModel()->selectedRows().size(), 1);
         QVERIFY(shown.tree.visualRect(shown.tree.currentIndex()).intersects(shown.tree.viewport()->rect()));
+    }
+
+    void selectedRow_staysInSightWithAllAboveItWhereThereIsRoom() {
+        Shown shown(randomProfile(2000, 6), {1300, 160});
+        const QModelIndex hot = shown.tree.treeModel()->indexOf(shown.view.hotspot());
+        const auto isInSight = [&shown](const QModelIndex& index) {
+            const QRect row = shown.tree.visualRect(index);
+            return row.isValid() && row.top() >= 0 && row.bottom() < shown.tree.viewport()->height();
+        };
+        shown.view.select(shown.view.hotspot());
+        QVERIFY(isInSight(hot));
+        // The flame graph above takes room away, then gives more than before.
+        shown.tree.resize(1300, 110);
+        QVERIFY(isInSight(hot));
+        shown.tree.resize(1300, 900);
+        QVERIFY(isInSight(hot));
+        QCOMPARE(shown.tree.verticalScrollBar()->value(), 0);
+        // Another profile: the old place in the list means nothing.
+        shown.tree.expandAll();
+        shown.tree.verticalScrollBar()->setValue(shown.tree.verticalScrollBar()->maximum());
+        shown.view.setProfile(randomProfile(1500, 5));
+        const QModelIndex current = shown.tree.currentIndex();
+        QVERIFY(current.isValid() ? isInSight(current) : shown.tree.verticalScrollBar()->value() == 0);
     }
 
     void treeSelection_isTheViewsSelection() {
