@@ -16,6 +16,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace modulelens::registry {
@@ -46,6 +47,7 @@ struct VersionSummary {
     std::string verdict;                ///< Of the newest validation: "pass", "fail", ..., or empty.
     bool exact = false;                 ///< Of that validation.
     std::optional<std::int64_t> latencyNs;     ///< Of the newest profile.
+    std::string deleted;                ///< UTC, when it went to the trash; empty outside of it.
 };
 
 enum class SortKey { Newest, Name, Parameters, Latency };
@@ -74,6 +76,32 @@ struct GroupSummary {
 struct FacetValue {
     std::string value;
     std::int64_t count = 0;
+};
+
+/// What a facet counts, by the word of the query language that asks for one of its values.
+struct Facet {
+    std::string field;                  ///< "model", "class", "tag", "device", "dtype".
+    std::vector<FacetValue> values;     ///< Most frequent first.
+};
+
+/// A search that somebody gave a name.
+struct SavedSearch {
+    std::string name;
+    std::string query;
+};
+
+/// How one version came from another. Read as: this version is "derived from", a "candidate of", "merged from" the other.
+enum class LinkKind { DerivedFrom, CandidateOf, MergedFrom };
+
+/// "derived_from", "candidate_of", "merged_from".
+[[nodiscard]] std::string_view linkKindName(LinkKind kind);
+[[nodiscard]] std::optional<LinkKind> linkKindOf(std::string_view name);
+
+struct LineageLink {
+    LinkKind kind = LinkKind::DerivedFrom;
+    std::string otherId;
+    std::string otherAddress;           ///< MODEL::MODULE@vN, encoded.
+    bool incoming = false;              ///< The other came from this one.
 };
 
 /// A stored measurement.
@@ -146,6 +174,47 @@ public:
     [[nodiscard]] virtual base::Result<void> removeAttribute(const std::string& id, const std::string& key) = 0;
     /// Moves the version to the trash; its number is never given again.
     [[nodiscard]] virtual base::Result<void> remove(const std::string& id) = 0;
+
+    // What follows is Unsupported in a registry that does not offer it.
+
+    /// Several facets of one moment in one call, in the order of `fields`.
+    [[nodiscard]] virtual base::Result<std::vector<Facet>> facets(const std::vector<std::string>& fields,
+                                                                  const std::string& query);
+    /// Names that `field` ("model", "module", "class", "tag", "alias", "device", "dtype", "attr") may ask for and that hold `text`, those
+    /// that begin with it first, at most `limit`. For completion.
+    [[nodiscard]] virtual base::Result<std::vector<std::string>> namesLike(const std::string& field, const std::string& text,
+                                                                           int limit);
+    /// The version's document and a run record as they were written, verified against their digests.
+    [[nodiscard]] virtual base::Result<std::string> versionText(const std::string& id);
+    [[nodiscard]] virtual base::Result<std::string> runText(const std::string& digest);
+
+    /// What lies in the trash, the latest first.
+    [[nodiscard]] virtual base::Result<std::vector<VersionSummary>> trash();
+    /// Takes a version out of the trash. NotFound: it is not there. AlreadyExists: the same content was imported again.
+    [[nodiscard]] virtual base::Result<void> restore(const std::string& id);
+
+    /// The version's note: text (Markdown) for people; empty when it has none.
+    [[nodiscard]] virtual base::Result<std::string> note(const std::string& id);
+    /// InvalidArgument: over 64 KiB, broken UTF-8, a NUL. An empty text takes the note away.
+    [[nodiscard]] virtual base::Result<void> setNote(const std::string& id, const std::string& text);
+
+    /// Links of both directions, those of this version first.
+    [[nodiscard]] virtual base::Result<std::vector<LineageLink>> links(const std::string& id);
+    /// Not an error when the link is there already. InvalidArgument: a version linked to itself, or a circle.
+    [[nodiscard]] virtual base::Result<void> addLink(const std::string& id, LinkKind kind, const std::string& otherId);
+    /// Not an error when absent.
+    [[nodiscard]] virtual base::Result<void> removeLink(const std::string& id, LinkKind kind, const std::string& otherId);
+
+    /// By name.
+    [[nodiscard]] virtual base::Result<std::vector<SavedSearch>> savedSearches();
+    /// Replaces one of that name. InvalidArgument: a name that no tag could have, or a query with an error.
+    [[nodiscard]] virtual base::Result<void> saveSearch(const SavedSearch& search);
+    /// NotFound: there is none of that name.
+    [[nodiscard]] virtual base::Result<void> removeSavedSearch(const std::string& name);
+
+protected:
+    /// Unsupported: the registry does not offer `what`.
+    [[nodiscard]] base::Error notOffered(const std::string& what) const;
 
     /// Stores a measurement of a version; `file` (may be empty) is copied into the registry.
     [[nodiscard]] virtual base::Result<StoredResult> storeResult(const std::string& id, const StoredResult& result) = 0;
