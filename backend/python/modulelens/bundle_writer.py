@@ -43,12 +43,13 @@ class BundleContents:
     measured: JsonObject | None = None
 
 
-def _incoming_prefix() -> str:
+def hidden_prefix(kind: str) -> str:
+    """How the names of folders of this host begin that are no bundles yet."""
     host = "".join(c if c.isalnum() else "_" for c in socket.gethostname())
-    return f".incoming-{host}-"
+    return f".{kind}-{host}-"
 
 
-def _try_lock(folder: Path) -> int | None:
+def try_lock(folder: Path) -> int | None:
     """The descriptor that holds the lock on a folder; None when another process has it or locks do not work there."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -65,9 +66,9 @@ def _try_lock(folder: Path) -> int | None:
 def _locked_folder(store: Path) -> tuple[Path, int | None]:
     """A new folder in the store, locked while this process lives, so that others can tell it from a leftover."""
     while True:
-        path = store / f"{_incoming_prefix()}{os.getpid()}-{secrets.token_hex(4)}"
+        path = store / f"{hidden_prefix('incoming')}{os.getpid()}-{secrets.token_hex(4)}"
         path.mkdir()
-        lock = _try_lock(path)
+        lock = try_lock(path)
         if path.is_dir():
             return path, lock
         # Another tracer took it for a leftover before it was locked.
@@ -77,8 +78,8 @@ def _locked_folder(store: Path) -> tuple[Path, int | None]:
 
 def _remove_leftovers(store: Path) -> None:
     """Removes what tracers of this host that died have left. A lock says nothing about the processes of other hosts."""
-    for path in store.glob(f"{_incoming_prefix()}*"):
-        lock = _try_lock(path)
+    for path in store.glob(f"{hidden_prefix('incoming')}*"):
+        lock = try_lock(path)
         if lock is not None:
             shutil.rmtree(path, ignore_errors=True)
             os.close(lock)
@@ -103,8 +104,11 @@ class BundleFolder:
         shutil.rmtree(self.path, ignore_errors=True)
         self._unlock()
 
-    def finish(self, contents: BundleContents) -> Path:
-        """Writes all documents and renames the folder in; returns its path. Raises OSError when the disk refuses."""
+    def finish(self, contents: BundleContents, into: Path | None = None) -> Path:
+        """Writes all documents and renames the folder into the store, or `into` another folder on the same disk.
+
+        Returns its path. Raises OSError when the disk refuses.
+        """
         contents.store.finish()
         created = datetime.datetime.now(datetime.timezone.utc)
         index = self._index(contents, created)
@@ -112,11 +116,19 @@ class BundleFolder:
         digest = hashlib.sha256(document).hexdigest()
         (self.path / "bundle.json").write_bytes(document)
         (self.path / "bundle.sha256").write_text(f"{digest}  bundle.json\n", encoding="ascii")
-        _make_durable(self.path)
-        final = self._store / f"{created:%Y%m%dT%H%M%SZ}-{digest[:8]}"
-        self.path.rename(final)
+        parent = self._store if into is None else into
+        return self.rename_to(parent / f"{created:%Y%m%dT%H%M%SZ}-{digest[:8]}")
+
+    def rename_to(self, final: Path) -> Path:
+        """Makes what was written durable and gives it its name, unless the same bundle is there; returns that.
+
+        Raises OSError when the disk refuses.
+        """
+        make_durable(self.path)
+        if not final.exists():
+            self.path.rename(final)
         self._unlock()
-        _sync(self._store)
+        sync(final.parent)
         return final
 
     def _unlock(self) -> None:
@@ -225,13 +237,15 @@ class BundleFolder:
         path.write_bytes(content)
 
 
-def _make_durable(folder: Path) -> None:
+def make_durable(folder: Path) -> None:
+    """Has the disk write a folder and all that is in it."""
     for path in sorted(folder.rglob("*")):
-        _sync(path)
-    _sync(folder)
+        sync(path)
+    sync(folder)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Has the disk write one file or the names in one folder."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -61,6 +61,19 @@ class OutputGradients:
                 self._problems.add("", "gradients", error)
 
 
+def seed_document(captured: CapturedCall) -> JsonObject | None:
+    """What a call says of its gradients while those of its inputs and parameters are not made yet."""
+    if not captured.output_gradients:
+        return None
+    return {"of": "captured", "outputs": captured.output_gradients, "inputs": {}, "parameters": {}}
+
+
+def take_seeds(captured: CapturedCall) -> None:
+    """The other way round: has a call that was read say nothing of gradients but what it was given."""
+    captured.output_gradients = (captured.document["gradients"] or {}).get("outputs", {})
+    captured.document["gradients"] = None
+
+
 class GradientReplayer:
     """Runs captured calls again, forward and backward, on isolated copies: the live model keeps its own gradients."""
 

@@ -6,33 +6,37 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
-import secrets
-import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from modulelens.bundle_reader import BundleReader
-from modulelens.bundle_writer import _make_durable
+from modulelens.bundle_writer import BundleFolder
 from modulelens.cache_support import register_caches
+from modulelens.flop_counting import count_flops
+from modulelens.gradients import GradientReplayer, take_seeds
 from modulelens.json_types import JsonObject, encode_json
 from modulelens.nodes import Documents
+from modulelens.pending import PendingError, PendingFolder, Request, pending_in
 from modulelens.problems import Problems
 from modulelens.programs import ProgramExporter
 from modulelens.record import CapturedCall, ModuleRecord
+from modulelens.tensor_store import TensorStore
 from modulelens.worker.data import Extent
 from modulelens.worker.decoder import DeviceMap, SourceDecoder, no_module
 from modulelens.worker.errors import WorkerError
 from modulelens.worker.rebuild import Blueprint, Rebuilt, rebuild
 from modulelens.worker.trust import CodeResolver, needed_code
 
-_CONSENT_EXIT, _ERROR_EXIT = 12, 9
+_CONSENT_EXIT, _ERROR_EXIT, _STORAGE_EXIT = 12, 9, 10
 _BLOCK = 1 << 20
 
 
@@ -40,9 +44,12 @@ def main(arguments: list[str]) -> int:
     """Exports and returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m modulelens export",
-        description="Adds programs to captures, from modules rebuilt from their classes. Writes new bundles.",
+        description="Adds programs to captures, from modules rebuilt from their classes. Writes new bundles. "
+        "Completes the captures that a tracer with background=True has left in a store.",
     )
-    parser.add_argument("bundles", nargs="+", type=Path, metavar="BUNDLE", help="a bundle folder or a .mlens file")
+    parser.add_argument(
+        "bundles", nargs="+", type=Path, metavar="BUNDLE", help="a bundle folder, a .mlens file, or a tracer's store"
+    )
     parser.add_argument("--store", type=Path, metavar="DIR", help="where the new bundles go (else: beside the old)")
     parser.add_argument("--module", action="append", metavar="NAME", help="only this module; may stand several times")
     parser.add_argument("--all", action="store_true", help="also modules that have a program")
@@ -51,24 +58,40 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--allow", action="append", default=[], metavar="PACKAGE", help="consent to code of this package"
     )
+    parser.add_argument("--nice", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--hint", default="", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
+    if options.nice:
+        os.nice(10)
     for bundle in options.bundles:
-        try:
+        code = _export_one(bundle, options)
+        if code != 0:
+            return code
+    return 0
+
+
+def _export_one(bundle: Path, options: argparse.Namespace) -> int:
+    allow = None if options.trust else set(options.allow)
+    try:
+        pending = pending_in(bundle)
+        for folder in pending:
+            print(complete(folder, allow, options.hint), flush=True)
+        if not pending:
             written = export_bundle(
                 bundle,
                 options.store or bundle.absolute().parent,
                 modules=options.module,
                 everything=options.all,
                 dynamic_batch=not options.static,
-                allow=None if options.trust else set(options.allow),
+                allow=allow,
             )
-        except WorkerError as error:
-            print(f"{bundle}: {error.message}. {error.fix}", file=sys.stderr)
-            return _CONSENT_EXIT if error.name == "consent_needed" else _ERROR_EXIT
-        except (OSError, ValueError, KeyError) as error:
-            print(f"{bundle}: {type(error).__name__}: {error}", file=sys.stderr)
-            return _ERROR_EXIT
-        print(written or f"{bundle}: there is nothing to export")
+            print(written or f"{bundle}: there is nothing to export")
+    except WorkerError as error:
+        print(f"{bundle}: {error.message}. {error.fix}", file=sys.stderr)
+        return _CONSENT_EXIT if error.name == "consent_needed" else _ERROR_EXIT
+    except (OSError, ValueError, KeyError) as error:
+        print(f"{bundle}: {type(error).__name__}: {error}", file=sys.stderr)
+        return _STORAGE_EXIT if isinstance(error, OSError) else _ERROR_EXIT
     return 0
 
 
@@ -84,46 +107,104 @@ def export_bundle(
 
     `allow` names the packages, besides torch, whose code may run; None: all. WorkerError "consent_needed": one lacks.
     """
-    source = _Source(BundleReader(bundle))
-    wanted = None if modules is None else set(modules)
-    chosen = [
-        entry
-        for entry in source.index["versions"]
-        if (wanted is None or entry["module"] in wanted) and (everything or source.lacks_program(entry["digest"]))
-    ]
-    if not chosen:
-        return None
-    source.require_consent(chosen, allow)
-    exporter = ProgramExporter(source, source.node_documents, source.problems, dynamic_batch)  # type: ignore[arg-type]
-    for entry in chosen:
-        source.export(entry["digest"], exporter)
-    return source.write(store, exporter.programs)
+    with _Source(BundleReader(bundle), store) as source:
+        wanted = None if modules is None else set(modules)
+        chosen = [
+            entry
+            for entry in source.index["versions"]
+            if (wanted is None or entry["module"] in wanted) and (everything or source.lacks_program(entry["digest"]))
+        ]
+        if not chosen:
+            return None
+        source.require_consent(chosen, allow)
+        source.make(chosen, Request(True, dynamic_batch, False, False, source.index["incomplete_reason"]))
+        return source.write()
+
+
+def complete(pending: PendingFolder, allow: set[str] | None = None, hint: str = "") -> Path:
+    """Writes the whole bundle of a pending capture into its store and removes what was pending; returns its path.
+
+    `hint` is put behind the reason of a module that cannot be rebuilt. Raises as `export_bundle`, and PendingError.
+    """
+    with pending.held(), _opened(pending) as source:
+        request = pending.request()
+        source.require_consent(source.index["versions"], allow)
+        source.make(source.index["versions"], request, hint)
+        source.settle(request.incomplete_reason)
+        written = source.write()
+    pending.remove()
+    return written
+
+
+def complete_without(pending: PendingFolder, reason: str) -> Path:
+    """As `complete`, but makes nothing, for this reason."""
+    with pending.held(), _opened(pending) as source:
+        request = pending.request()
+        source.give_up(reason, request)
+        source.settle(request.incomplete_reason)
+        written = source.write()
+    pending.remove()
+    return written
+
+
+def _opened(pending: PendingFolder) -> _Source:
+    bundle = pending.bundle
+    if bundle is None:
+        raise PendingError(f"{pending.path} holds no bundle: the traced process ended before it was written")
+    return _Source(BundleReader(bundle), pending.store)
+
+
+class _InBundle:
+    """The tensors of the bundle that is read, as a TensorStore takes them for earlier ones."""
+
+    def __init__(self, reader: BundleReader) -> None:
+        self._tensors = reader.tensors
+        self._keys = {key for entry in reader.index["tensors"] for key in entry["keys"]}
+
+    def use(self, digest: str) -> bool:
+        return digest in self._keys
+
+    def bytes_of(self, digest: str) -> Any:
+        return self._tensors.bytes_of(digest)
+
+    def settle(self, folder: Path) -> tuple[list[Any], list[str]]:
+        return [], []
+
+    def close(self) -> None:
+        """The reader holds no files open."""
 
 
 class _Source:
-    """A bundle that is read, and what becomes of its versions."""
+    """A bundle that is read, and what becomes of its versions, in a hidden folder until it is whole."""
 
-    def __init__(self, reader: BundleReader) -> None:
+    def __init__(self, reader: BundleReader, store: Path) -> None:
         self._reader = reader
         self.index = reader.index
         self.problems = Problems()
-        self.node_documents = Documents()
+        self._target = store
+        self._node_documents = Documents()
+        self._programs = Documents()
         self._nodes: JsonObject = {}
         for entry in self.index["nodes"]:
             content = reader.content(entry["file"])
-            self.node_documents.add(content)
+            self._node_documents.add(content)
             self._nodes[entry["digest"]] = json.loads(content)
         self._versions: JsonObject = {
             entry["digest"]: reader.document(entry["file"], "modulelens.version") for entry in self.index["versions"]
         }
         for document in [*self._nodes.values(), *self._versions.values()]:
             reader.tensors.learn(document)
-        self._data = reader.tensors
         self._packages: set[str] = set()
+        store.mkdir(parents=True, exist_ok=True)
+        self._folder = BundleFolder(store)
+        self._tensors = TensorStore(self._folder.tensors, earlier=_InBundle(reader), prefix="made-")
 
-    def bytes_of(self, digest: str) -> Any:
-        """As a TensorStore gives them."""
-        return self._data.bytes_of(digest)
+    def __enter__(self) -> _Source:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._tensors.discard()
+        self._folder.discard()
 
     def lacks_program(self, digest: str) -> bool:
         """Whether a call that returned has no program."""
@@ -142,9 +223,28 @@ class _Source:
             )
         self._packages = set(packages)
 
-    def export(self, digest: str, exporter: ProgramExporter) -> None:
-        """Fills programs into a version. A module that cannot be rebuilt keeps its reason."""
-        version = self._versions[digest]
+    def make(self, chosen: list[JsonObject], request: Request, hint: str = "") -> None:
+        """Makes what is asked for of each of the chosen versions. A module that cannot be rebuilt keeps its reason."""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(max(int(self.index["environment"]["threads"]["intra_op"]), 1))
+        try:
+            exporter = ProgramExporter(self._tensors, self._node_documents, self.problems, request.dynamic_batch)
+            self._programs = exporter.programs
+            replayer = GradientReplayer(self._tensors, self.problems)
+            for entry in chosen:
+                version = self._versions[entry["digest"]]
+                self._make_one(version, request, exporter, replayer, hint)
+        finally:
+            torch.set_num_threads(threads)
+
+    def _make_one(
+        self,
+        version: JsonObject,
+        request: Request,
+        exporter: ProgramExporter,
+        replayer: GradientReplayer,
+        hint: str,
+    ) -> None:
         calls = version["calls"]
         programs: list[JsonObject] = []
         failure: JsonObject | None = None
@@ -154,20 +254,50 @@ class _Source:
                 built = self._rebuilt(version, root, own)
             except Exception as error:
                 text = error.message if isinstance(error, WorkerError) else f"{type(error).__name__}: {error}"
-                failure = {"reason": text, "source": None}
+                failure = {"reason": f"{text}{hint}", "source": None}
+                self._unmade(version, own, request, text + hint)
                 continue
-            for call in own:
-                call["program"] = None
             record = self._record(version, root, own, built.module)
-            exporter.export(record)
-            for entry in record.programs:
-                entry["call"] = calls.index(own[entry["call"]])
-                programs.append(entry)
-            if record.no_program is not None and built.warnings:
-                record.no_program["reason"] = f"{built.warnings[0]}; then {record.no_program['reason']}"
-            failure = failure or record.no_program
-        version["state"]["programs"] = programs or version["state"]["programs"]
-        version["state"]["no_program"] = None if version["state"]["programs"] else failure
+            if request.backward:
+                for captured in record.calls:
+                    take_seeds(captured)
+                replayer.replay(record)
+            if request.programs:
+                for call in own:
+                    call["program"] = None
+                exporter.export(record)
+                for entry in record.programs:
+                    entry["call"] = calls.index(own[entry["call"]])
+                    programs.append(entry)
+                if record.no_program is not None and built.warnings:
+                    record.no_program["reason"] = f"{built.warnings[0]}; then {record.no_program['reason']}"
+                failure = failure or record.no_program
+            if request.flops:
+                count_flops(record, self._tensors, self.problems)
+        if request.programs:
+            version["state"]["programs"] = programs or version["state"]["programs"]
+            version["state"]["no_program"] = None if version["state"]["programs"] else failure
+
+    def _unmade(self, version: JsonObject, calls: list[JsonObject], request: Request, reason: str) -> None:
+        """Lets no call say that it has gradients when they were not made."""
+        if request.backward:
+            for call in calls:
+                call["gradients"] = None
+            self.problems.add(version["module"], "gradients", reason)
+        if request.flops:
+            self.problems.add(version["module"], "flops", reason)
+
+    def give_up(self, reason: str, request: Request) -> None:
+        """Says of all versions why what was asked for is not there."""
+        for version in self._versions.values():
+            self._unmade(version, version["calls"], request, reason)
+            if request.programs:
+                version["state"]["no_program"] = {"reason": reason[:600], "source": None}
+
+    def settle(self, incomplete_reason: str | None) -> None:
+        """Marks the bundle as what it is once nothing is pending."""
+        self.index["complete"] = incomplete_reason is None
+        self.index["incomplete_reason"] = incomplete_reason
 
     def _rebuilt(self, version: JsonObject, root: str, calls: list[JsonObject]) -> Rebuilt:
         resolver = CodeResolver(self._packages)
@@ -182,7 +312,7 @@ class _Source:
             nodes=self._nodes,
             state=state,
             resolver=resolver,
-            decoder=lambda find: SourceDecoder(self._data.bytes_of, resolver, devices, find or no_module),
+            decoder=lambda find: SourceDecoder(self._tensors.bytes_of, resolver, devices, find or no_module),
         )
         built = rebuild(blueprint, ("structure", "init"))
         register_caches()
@@ -205,17 +335,10 @@ class _Source:
             calls=[CapturedCall(call, _flags(training, call)) for call in calls],
         )
 
-    def write(self, store: Path, programs: Documents) -> Path:
-        """Writes the bundle beside its final place and renames it in."""
-        store.mkdir(parents=True, exist_ok=True)
-        partial = store / f".incoming-export-{os.getpid()}-{secrets.token_hex(4)}"
-        partial.mkdir()
-        try:
-            return self._fill(partial, store, programs)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
-
-    def _fill(self, partial: Path, store: Path, programs: Documents) -> Path:
+    def write(self) -> Path:
+        """Writes the bundle beside its final place, renames it in and returns its path. Raises OSError."""
+        self._tensors.finish()
+        partial = self._folder.path
         index = dict(self.index)
         renamed: dict[str, str] = {}
         for entry in index["versions"]:
@@ -234,8 +357,11 @@ class _Source:
         for kind in ("nodes", "sources", "tensors", "programs"):
             for entry in index[kind]:
                 _copy(self._reader.extent(entry["file"], ""), partial / entry["file"])
+        for file in self._tensors.files:
+            entry = {"file": file.file, "sha256": file.sha256, "size": file.size, "keys": file.keys}
+            index["tensors"] = [*index["tensors"], entry]
         known = {entry["digest"] for entry in index["programs"]}
-        for digest, content in programs.contents.items():
+        for digest, content in self._programs.contents.items():
             if digest not in known:
                 entry = {"digest": digest, "file": f"programs/{digest}.pt2", "size": len(content)}
                 index["programs"].append(entry)
@@ -245,12 +371,8 @@ class _Source:
         digest = hashlib.sha256(document).hexdigest()
         _write(partial / "bundle.json", document)
         _write(partial / "bundle.sha256", f"{digest}  bundle.json\n".encode())
-        _make_durable(partial)
         stamp = index["created"].replace("-", "").replace(":", "").partition(".")[0]
-        final = store / f"{stamp}Z-{digest[:8]}"
-        if not final.exists():
-            partial.rename(final)
-        return final
+        return self._folder.rename_to(self._target / f"{stamp}Z-{digest[:8]}")
 
 
 def _flags(training: list[bool], call: JsonObject) -> list[bool]:
@@ -264,6 +386,10 @@ def _write(path: Path, content: bytes) -> None:
 
 def _copy(source: Extent, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
+    if source.offset == 0 and source.length == source.file.stat().st_size:
+        with contextlib.suppress(OSError):
+            os.link(source.file, target)
+            return
     left = source.length
     with source.file.open("rb") as reading, target.open("xb") as writing:
         reading.seek(source.offset)

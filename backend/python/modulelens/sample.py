@@ -19,18 +19,21 @@ from modulelens.bundle_writer import BundleContents, BundleFolder
 from modulelens.earlier_tensors import EarlierTensors
 from modulelens.environment import describe_environment
 from modulelens.flop_counting import count_flops
-from modulelens.gradients import GradientReplayer, OutputGradients
+from modulelens.gradients import GradientReplayer, OutputGradients, seed_document
 from modulelens.hooks import WatchedMethods, attach
 from modulelens.json_types import JsonObject
 from modulelens.measurements import accelerator_meter, how_measured
 from modulelens.names import NamedModule, name_modules
 from modulelens.nodes import Documents, NodeDescriber
+from modulelens.pending import Request, write_pending
 from modulelens.problems import Problems
 from modulelens.programs import ProgramExporter
 from modulelens.recorder import Recorder, RecorderOptions
 from modulelens.selection import Predicate
 from modulelens.sharding import Sharded, Sharding, capture_of_rank
 from modulelens.tensor_store import TensorStore
+
+_NO_PROGRAMS = "the tracer was told to export no programs"
 
 if TYPE_CHECKING:
     from modulelens.distributed.rank_capture import RankCapture
@@ -55,6 +58,7 @@ class SampleOptions:
     backward: bool = False
     peak_memory: bool = False
     eager_step: bool = True
+    background: bool = False
     sharded: Sharded = "full"
     rank_timeout: float = 120.0
 
@@ -80,6 +84,8 @@ class Sample:
         self._cleanup = contextlib.ExitStack()
         self._programs = Documents()
         self._incomplete: str | None = None
+        self._interrupted = False
+        self._request: Request | None = None
         self._folder = BundleFolder(options.store) if self._rank is None else self._rank.bundle_folder()
         earlier = EarlierTensors(options.store, self._folder.path / "earlier")
         self._store = TensorStore(self._folder.tensors, options.max_bytes, options.max_tensor_bytes, earlier)
@@ -128,14 +134,22 @@ class Sample:
         self._recorder.close()
 
     def finish(self, error: BaseException | None) -> None:
-        """Does what needs the model: replays for gradients and FLOPs, and the export of programs."""
+        """Does what needs the model: replays for gradients and FLOPs, and the export of programs.
+
+        In the background nothing does: all of it is made later, from rebuilt modules.
+        """
         interrupted = error is not None and not isinstance(error, Exception)
         if error is not None:
             self._incomplete = f"the traced block raised {type(error).__name__}: {str(error)[:300]}"
         records = list(self._recorder.records.values())
         self._recorder.settle()
         if self._rank is not None:
-            self._finish_ranks(self._rank, interrupted)
+            self._interrupted = interrupted
+            if not self._options.background:
+                self._finish_ranks(self._rank)
+            return
+        if self._options.background and not interrupted:
+            self._leave_for_later()
             return
         if self._options.backward and not interrupted:
             replayer = GradientReplayer(self._store, self._problems)
@@ -148,33 +162,56 @@ class Sample:
             for record in records:
                 exporter.export(record)
         else:
-            why = "the traced block was interrupted" if interrupted else "the tracer was told to export no programs"
+            why = "the traced block was interrupted" if interrupted else _NO_PROGRAMS
             for record in records:
                 record.no_program = {"reason": why, "source": None}
         if self._options.flops and not interrupted:
             for record in records:
                 count_flops(record, self._store, self._problems)
 
-    def _finish_ranks(self, rank: RankCapture, interrupted: bool) -> None:
+    def _leave_for_later(self) -> None:
+        """Notes what a process of its own is to make, and marks the bundle as what it is until then."""
+        options = self._options
+        request = Request(options.programs, options.dynamic_batch, options.flops, options.backward, self._incomplete)
+        for record in self._recorder.records.values():
+            record.no_program = {"reason": _NO_PROGRAMS, "source": None}
+            for captured in record.calls:
+                captured.document["gradients"] = seed_document(captured)
+        if not request.is_empty:
+            self._request = request
+
+    def _finish_ranks(self, rank: RankCapture) -> None:
         """Writes this rank's bundle and, on the first rank, the merged one: its programs come from rebuilt modules."""
         from modulelens.distributed.merging import MergeOptions
 
         for record in self._recorder.records.values():
             record.no_program = {"reason": "programs are exported when the ranks are merged", "source": None}
-        if self._options.backward:
-            self._problems.add("", "gradients", "gradients are not captured of models that are spread over ranks")
+            for captured in record.calls:
+                captured.document["gradients"] = seed_document(captured)
         self._merged = rank.write(self._folder, self._contents(), self._incomplete)
-        options = MergeOptions(self._options.programs, self._options.dynamic_batch, self._options.flops)
-        options.no_program = "the tracer was told to export no programs"
-        timeout = 0.0 if interrupted else self._options.rank_timeout
+        options = MergeOptions(
+            self._options.programs,
+            self._options.dynamic_batch,
+            self._options.flops,
+            self._options.backward,
+            later=self._options.background,
+            no_program=_NO_PROGRAMS,
+        )
+        timeout = 0.0 if self._interrupted else self._options.rank_timeout
         self._merged = rank.merge(timeout, options, self._problems) or self._merged
 
     def write(self) -> Path | None:
         """Writes the bundle and returns its folder, None where another rank writes it.
 
-        Raises OSError when the disk refuses.
+        What is to be completed later lies in a pending folder. Raises OSError when the disk refuses.
         """
-        return self._folder.finish(self._contents()) if self._rank is None else self._merged
+        if self._rank is not None:
+            if self._options.background:
+                self._finish_ranks(self._rank)
+            return self._merged
+        if self._request is None:
+            return self._folder.finish(self._contents())
+        return write_pending(self._folder, self._contents(), self._options.store, self._request)
 
     def _contents(self) -> BundleContents:
         return BundleContents(

@@ -23,13 +23,18 @@ SHARDED_CHOICES: tuple[Sharded, ...] = ("full", "local", "touched-rows")
 
 def capture_of_rank(model: nn.Module, store: Path, model_name: str, sharded: Sharded) -> RankCapture | None:
     """Returns this rank's share in a capture, None in a process that is alone. Raises OSError."""
-    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
-        return None
-    if torch.distributed.get_world_size() < 2:
+    if not spread_over_ranks():
         return None
     from modulelens.distributed.rank_capture import RankCapture
 
     return RankCapture(model, store, model_name, sharded)
+
+
+def spread_over_ranks() -> bool:
+    """Whether this process is one of several that train together."""
+    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        return False
+    return torch.distributed.get_world_size() > 1
 
 
 class Sharding(Protocol):

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from modulelens.earlier_tensors import EarlierFile, EarlierTensors
+from modulelens.earlier_tensors import EarlierFile
 from modulelens.json_types import JsonObject
 from modulelens.raw_memory import fingerprint, tensor_digest
 from modulelens.safetensors_file import (
@@ -58,6 +58,22 @@ def shape_reference(tensor: torch.Tensor) -> JsonObject:
     if tensor.is_neg():
         reference["neg"] = True
     return reference
+
+
+class Earlier(Protocol):
+    """Tensors that are on the disk already (see `EarlierTensors`)."""
+
+    def use(self, digest: str) -> bool:
+        """Whether a tensor is there; it is counted as used then."""
+
+    def bytes_of(self, digest: str) -> torch.Tensor:
+        """Returns a private copy of its bytes. Raises KeyError when it is not there."""
+
+    def settle(self, folder: Path) -> tuple[list[EarlierFile], list[str]]:
+        """Links into `folder` what is shared; returns the files, and the used tensors that are not in one."""
+
+    def close(self) -> None:
+        """Lets go of the files."""
 
 
 class ShapeSink:
@@ -139,8 +155,10 @@ class TensorStore:
         folder: Path,
         max_bytes: int | None = None,
         max_tensor_bytes: int | None = None,
-        earlier: EarlierTensors | None = None,
+        earlier: Earlier | None = None,
+        prefix: str = "",
     ) -> None:
+        self._prefix = prefix
         self.files: list[TensorFile] = []
         self._folder = folder
         self._max_bytes = max_bytes
@@ -259,7 +277,7 @@ class TensorStore:
                 waiting[0].result()
             if self._writer is None:
                 self._writer = ThreadPoolExecutor(1, thread_name_prefix="modulelens-writer")
-            path = self._folder / f"{len(self._shards):04d}.safetensors"
+            path = self._folder / f"{self._prefix}{len(self._shards):04d}.safetensors"
             shard = _Shard(path, tensors, _submitted(self._writer, write_safetensors, path, tensors))
         except (OSError, RuntimeError) as error:
             self._failure = self._failure or (error if isinstance(error, OSError) else OSError(str(error)))

@@ -6,19 +6,19 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 
 from torch import nn
 
+from modulelens.background import BackgroundWriter, write_sample
 from modulelens.json_types import JsonObject
 from modulelens.names import name_modules
 from modulelens.problems import Problems
 from modulelens.sample import Sample, SampleOptions
 from modulelens.selection import Predicate, Selector, select
-from modulelens.sharding import SHARDED_CHOICES, Sharded
+from modulelens.sharding import SHARDED_CHOICES, Sharded, spread_over_ranks
 
 _NOTHING_CALLED = (
     "no module of the model was called in the traced block; no bundle written "
@@ -55,9 +55,11 @@ class ModuleTracer:
 
     How it runs:
         eager_step: compiled modules run eagerly in sampled steps, as only then their calls can be seen.
-        background: bundles are written by another thread and `wait()` waits for them; a step that comes due meanwhile
-            is not sampled. Exporting, `flops` and `backward` still take their time after the step, since they run the
-            model's code.
+        background: bundles are written by another thread, and a process of its own makes programs, `flops` and
+            `backward` of rebuilt modules; `wait()` waits for them, and so does the end of the process. A step that
+            comes due while values are still being written is not sampled; over several ranks it waits, as all must
+            sample the same steps. Classes that cannot be imported elsewhere (of the script itself, say) get no program.
+            After a kill `python -m modulelens export STORE` completes what is left.
 
     Over several ranks (each traces the same block into the same store):
         sharded: "full" gives one bundle of whole modules, put together by the first rank after the step; "local" one
@@ -121,12 +123,12 @@ class ModuleTracer:
             backward=backward,
             peak_memory=peak_memory,
             eager_step=eager_step,
+            background=background,
             sharded=sharded,
             rank_timeout=rank_timeout,
         )
         self._every = every
         self._left = max_steps
-        self._background = background
         self._steps = 0
         self._depth = 0
         self._sample: Sample | None = None
@@ -134,13 +136,14 @@ class ModuleTracer:
         self._problems = Problems()
         self._bundles: list[Path] = []
         self._failed = False
-        self._writer: threading.Thread | None = None
+        self._writer: BackgroundWriter | None = None
 
     @property
     def bundle(self) -> Path | None:
         """The bundle of the last sampled step; None when it could not be written, is still being written, or is the
         first rank's."""
-        return self._bundles[-1] if self._bundles and not self._failed and not self._is_writing() else None
+        is_busy = self._writer is not None and self._writer.is_alive()
+        return self._bundles[-1] if self._bundles and not self._failed and not is_busy else None
 
     @property
     def bundles(self) -> list[Path]:
@@ -180,15 +183,12 @@ class ModuleTracer:
         if self._writer is not None:
             self._writer.join()
 
-    def _is_writing(self) -> bool:
-        return self._writer is not None and self._writer.is_alive()
-
     def _open_step(self, may_be_empty: bool) -> None:
         number = self._steps
         self._steps += 1
         if number % self._every or self._left == 0:
             return
-        if self._is_writing():
+        if self._writer is not None and not self._writer.has_written(wait=spread_over_ranks()):
             text = f"step {number} was not sampled: the bundle of an earlier step was still being written"
             self._problems.add("", "start", text)
             return
@@ -225,24 +225,16 @@ class ModuleTracer:
         if self._left is not None:
             self._left -= 1
         self._sample = None
-        if self._background:
-            self._writer = threading.Thread(target=self._write, args=(sample,), name="modulelens-bundle")
+        if self._options.background:
+            self._writer = BackgroundWriter(sample, self._problems, self._take, self._writer)
             self._writer.start()
         else:
-            self._write(sample)
+            self._take(write_sample(sample, self._problems))
 
-    def _write(self, sample: Sample) -> None:
-        try:
-            bundle = sample.write()
-            if bundle is not None:
-                self._bundles.append(bundle)
-                self._failed = False
-        except Exception as failure:
-            self._problems.add("", "write", failure)
-            sample.discard()
-        except BaseException:
-            sample.discard()
-            raise
+    def _take(self, bundle: Path | None) -> None:
+        self._failed = bundle is None
+        if bundle is not None:
+            self._bundles.append(bundle)
 
     def _drop_sample(self) -> None:
         sample, self._sample = self._sample, None

@@ -178,7 +178,7 @@ def test_fullDiskAtTheEnd_leavesNothingBehind(tmp_path: Path, monkeypatch: pytes
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("modulelens.bundle_writer._sync", full)
+    monkeypatch.setattr("modulelens.bundle_writer.sync", full)
     model = small()
     with (
         pytest.warns(RuntimeWarning, match="No space left"),

@@ -40,7 +40,7 @@ def dying(function):
 
 safetensors_file._CountingWriter.write = dying(safetensors_file._CountingWriter.write)
 bundle_writer.BundleFolder._write = dying(bundle_writer.BundleFolder._write)
-bundle_writer._sync = dying(bundle_writer._sync)
+bundle_writer.sync = dying(bundle_writer.sync)
 torch.manual_seed(0)
 model = nn.Sequential(*(nn.Linear(40, 40) for _ in range(4)))
 with ModuleTracer(model, store, "m", programs=False) as tracer:

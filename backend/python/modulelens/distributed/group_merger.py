@@ -79,6 +79,9 @@ class GroupMerger:
         first = calls[0]
         assert first is not None
         merged = {key: self._value(_each(calls, key)) for key in first if key not in _STATE_KEYS}
+        if merged.get("gradients") is not None:
+            outputs = {name: _untagged(reference) for name, reference in merged["gradients"]["outputs"].items()}
+            merged["gradients"] = {**merged["gradients"], "outputs": outputs}
         if "node" in first:
             merged["node"] = self._node(_each(calls, "node"))
         base = [None if state is None else state["tensors"] for state in states]
@@ -131,10 +134,7 @@ class GroupMerger:
         return merged
 
     def _reference(self, values: list[Json]) -> JsonObject:
-        merged: JsonObject = dict(self._value(values))
-        if merged.get("$t") == "tensor":
-            del merged["$t"]
-        return merged
+        return _untagged(self._value(values))
 
     def _value(self, values: list[Json]) -> Json:
         first = values[0]
@@ -205,6 +205,10 @@ class GroupMerger:
             reference = {**reference, "touched_rows_of": shape[0]}
         devices = {entry["device"] for entry in local if "device" in entry}
         return {**reference, "device": sorted(devices)[0]} if devices else reference
+
+
+def _untagged(reference: JsonObject) -> JsonObject:
+    return {key: value for key, value in reference.items() if key != "$t" or value != "tensor"}
 
 
 def _sizes(tensors: JsonObject) -> tuple[int, int]:

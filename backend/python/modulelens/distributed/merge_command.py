@@ -33,7 +33,9 @@ def main(arguments: list[str]) -> int:
     try:
         missing, raised = _faults(options.bundles)
         store = options.into or options.bundles[0].absolute().parent
-        bundle = merge_ranks(options.bundles, store, missing, raised, MergeOptions(programs=options.programs))
+        bundle = merge_ranks(
+            options.bundles, store, missing, raised, MergeOptions(programs=options.programs, if_seeded=options.programs)
+        )
     except PartError as error:
         print(f"merge: {error}", file=sys.stderr)
         return _CORRUPT

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,9 @@ from modulelens.distributed.stages import joined_runs, named_by_stage
 from modulelens.distributed.structure_builder import StructureBuilder
 from modulelens.earlier_tensors import EarlierTensors
 from modulelens.flop_counting import count_flops
+from modulelens.gradients import GradientReplayer, take_seeds
 from modulelens.nodes import Documents
+from modulelens.pending import Request, write_pending
 from modulelens.problems import Problems
 from modulelens.programs import ProgramExporter
 from modulelens.record import ModuleRecord, Run
@@ -25,14 +28,23 @@ from modulelens.tensor_store import TensorStore
 
 _NO_PROGRAMS = "merged without programs; `python -m modulelens merge --programs` exports them"
 
+_NO_GRADIENTS = "merged without gradients; `python -m modulelens merge --programs` makes them"
+
 
 @dataclass
 class MergeOptions:
-    """What the merged bundle gets besides whole tensors. `classes` are used by name before anything is imported."""
+    """What the merged bundle gets besides whole tensors. `classes` are used by name before anything is imported.
+
+    With `if_seeded` gradients are made when backward passes in the traced blocks have left those of outputs. With
+    `later` nothing is made yet: a pending folder is written for another process to complete.
+    """
 
     programs: bool = True
     dynamic_batch: bool = True
     flops: bool = False
+    backward: bool = False
+    if_seeded: bool = False
+    later: bool = False
     no_program: str = _NO_PROGRAMS
     classes: Mapping[str, type] = field(default_factory=dict)
 
@@ -41,6 +53,8 @@ def merge_ranks(
     folders: list[Path], store: Path, missing: dict[int, str], raised: dict[int, str], options: MergeOptions
 ) -> Path:
     """Merges the bundles of the ranks of one traced block into one bundle in `store`; returns its folder.
+
+    It is a pending folder when anything is left for later.
 
     `missing` and `raised` say why a rank has left nothing, and what its block raised: the bundle is marked incomplete
     then. Raises PartError when the bundles do not belong together,
@@ -52,7 +66,13 @@ def merge_ranks(
         target = BundleFolder(store)
         problems = Problems()
         contents = _contents(parts, store, target, missing, raised, problems, options)
-        path = target.finish(contents)
+        request = Request(
+            options.programs, options.dynamic_batch, options.flops, options.backward, contents.incomplete_reason
+        )
+        if options.later and not request.is_empty:
+            path = write_pending(target, contents, store, request)
+        else:
+            path = target.finish(contents)
         target = None
         return path
     finally:
@@ -94,11 +114,13 @@ def _contents(
         for problem in part.index["problems"]:
             told = problem["message"] if part is parts[0] else f"rank {part.rank}: {problem['message']}"
             problems.entries.append({**problem, "message": told})
-    if options.programs:
-        programs = _export(records, store, nodes, problems, options)
-    else:
+    if not options.programs:
         for record in records.values():
             record.no_program = {"reason": options.no_program, "source": None}
+    if not options.backward:
+        options = _with_seeds(options, records, problems)
+    if not options.later and (options.programs or options.backward or options.flops):
+        programs = _made(records, store, nodes, problems, options)
     first = parts[0]
     reason = _incomplete_reason(missing, raised, sum(merger.lacking for merger in mergers))
     ranks = {
@@ -145,23 +167,46 @@ def _runs(part: Part) -> list[Run]:
     return runs
 
 
-def _export(
+def _with_seeds(options: MergeOptions, records: dict[str, ModuleRecord], problems: Problems) -> MergeOptions:
+    """Asks for gradients when there is what makes them; else lets no call say that it has some."""
+    seeded = [call for record in records.values() for call in record.calls if call.document["gradients"] is not None]
+    if seeded and options.if_seeded:
+        return dataclasses.replace(options, backward=True)
+    for call in seeded:
+        call.document["gradients"] = None
+    if seeded:
+        problems.add("", "gradients", _NO_GRADIENTS)
+    return options
+
+
+def _made(
     records: dict[str, ModuleRecord], store: TensorStore, nodes: Documents, problems: Problems, options: MergeOptions
 ) -> Documents:
+    """Makes of rebuilt modules what is asked for, and returns their programs."""
     builder = StructureBuilder(nodes.contents, store.bytes_of, options.classes)
     exporter = ProgramExporter(store, nodes, problems, options.dynamic_batch)
+    replayer = GradientReplayer(store, problems)
     for record in records.values():
+        for call in record.calls:
+            if options.backward:
+                take_seeds(call)
         try:
             record.module = builder.build(record.node)
         except Exception as error:
             reason = f"the module cannot be rebuilt: {type(error).__name__}: {error}"
-            record.no_program = {"reason": reason[:600], "source": None}
+            if options.programs:
+                record.no_program = {"reason": reason[:600], "source": None}
+            if options.backward:
+                problems.add(record.name, "gradients", reason)
             continue
         parts = list(record.module.modules())
         for call in record.calls:
             changed = call.document["training"] != record.module.training
             call.training = [call.document["training"] if changed else part.training for part in parts]
-        exporter.export(record)
+        if options.backward:
+            replayer.replay(record)
+        if options.programs:
+            exporter.export(record)
         if options.flops:
             count_flops(record, store, problems)
     return exporter.programs
