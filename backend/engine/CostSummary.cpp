@@ -60,13 +60,12 @@ bool branches(const graph::CostLedger& ledger) {
     });
 }
 
-std::string reasonOf(const graph::CostDifference& difference, const graph::CostLedger& fromGraph) {
-    if (fromGraph.namesOf(graph::Coverage::Unknown).empty() && !branches(fromGraph)) {
-        return "the run had other sizes than the graph says";
+std::string reasonOf(const graph::CostDifference& difference, const graph::StaticCosts& fromGraph) {
+    if (const auto reason = fromGraph.reasons.find(difference.name); reason != fromGraph.reasons.end()) {
+        return "from the graph alone it is not known: " + reason->second;
     }
-    const auto row = fromGraph.rows().find(difference.name);
-    if (row != fromGraph.rows().end() && row->second.coverage == graph::Coverage::Unknown) {
-        return "its sizes depend on the data and are known in a run only, or it calls operators that the graph does not show";
+    if (fromGraph.unknown.empty() && !branches(fromGraph.ledger)) {
+        return "the run had other sizes than the graph says";
     }
     return "which branch runs and how often a loop turns is known in a run only";
 }
@@ -189,7 +188,7 @@ protocol::CostSummary summarizeCosts(CallBinding& binding, const StepCosts& cost
     }
     for (const graph::CostDifference& difference : graph::CostLedger::differences(observed, fromGraph.ledger)) {
         summary.staticDifference.push_back(
-            {difference.name, difference.first, difference.second, reasonOf(difference, fromGraph.ledger)});
+            {difference.name, difference.first, difference.second, reasonOf(difference, fromGraph)});
     }
     addTorch(summary, costs, *binding.call().json);
     return summary;

@@ -148,6 +148,9 @@ graph::OperatorCost resolve(const at::RecordFunction& function, const graph::Ope
     if (!cost.bytesMoved || isOneOfMany) {
         cost.bytesMoved = children.sum.bytesMoved;
     }
+    if (isOneOfMany) {
+        cost.otherFlops = children.sum.otherFlops;
+    }
     return cost;
 }
 

@@ -18,6 +18,7 @@ struct CostTensor {
     std::vector<std::int64_t> shape;
     base::ScalarType dtype = base::ScalarType::Float32;
     std::vector<std::int64_t> strides = {};   ///< In elements; empty: contiguous.
+    std::int64_t examples = 1;                ///< How many such tensors torch.vmap goes over: all of them move bytes.
 };
 
 struct CostNone {};
@@ -50,7 +51,7 @@ struct OperatorCost {
     std::optional<std::int64_t> otherFlops;  ///< Outside matrix products: bias, norm, activation, ...; absent when unknown.
 };
 
-/// Cost of one call. A composite operator that only calls others in eager mode has formulas of its own here, since an
+/// Cost of one call: FLOPs for one example, bytes for all examples. A composite operator that only calls others in eager mode has formulas of its own here, since an
 /// exported graph holds it as one node; who sees nested calls counts the outermost that is not Unknown and nothing inside
 /// it. Outputs may be empty where a formula can do without. Pure.
 [[nodiscard]] OperatorCost operatorCost(const OperatorCall& call);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "backend/graph/StaticCost.h"
 
+#include "backend/graph/BatchLevels.h"
 #include "backend/graph/SizeExpression.h"
 #include "backend/graph/operators/Formula.h"
 
@@ -118,6 +119,9 @@ public:
         costs.nodes = countGraph(program.graph, 1);
         for (const NodeCost& node : costs.nodes) {
             costs.ledger.add(node.operatorName, node.cost, node.repeats);
+            if (node.cost.coverage == Coverage::Unknown) {
+                costs.reasons.emplace(node.operatorName, node.reason);
+            }
         }
         costs.flops = costs.ledger.totals().flops;
         costs.counted = costs.ledger.namesOf(Coverage::Counted);
@@ -129,6 +133,12 @@ public:
 private:
     using Nodes = std::vector<NodeCost>;
 
+    /// What torch.vmap does to a node: over which values it goes, and how many examples the node runs for.
+    struct Examples {
+        const BatchLevels& levels;
+        std::optional<std::int64_t> count;
+    };
+
     static std::int64_t sumOf(const Nodes& nodes) {
         Count total(0);
         for (const NodeCost& node : nodes) {
@@ -139,97 +149,73 @@ private:
 
     Nodes countGraph(const Graph& graph, std::int64_t repeats) {
         Nodes nodes;
+        BatchLevels levels([&](const Argument& argument) {
+            const CostArgument cost = costArgument(graph, argument);
+            const auto* number = std::get_if<std::int64_t>(&cost);
+            return number == nullptr ? std::nullopt : std::optional(*number);
+        });
         for (const Node& node : graph.nodes) {
+            const Examples examples{levels, levels.enter(node)};
             const std::string name = operatorNameOf(node.target);
-            if (const auto called = calledBy(node, name)) {
-                nodes.push_back(countNode(graph, *called, operatorNameOf(called->target), repeats));
+            if (BatchLevels::isTransform(node)) {
+                nodes.push_back({node.scope, name, repeats, {Coverage::ZeroByDefinition, 0, 0, 0, 0, 0}, {}});
+            } else if (const auto called = calledBy(node, name)) {
+                nodes.push_back(countNode(graph, *called, operatorNameOf(called->target), repeats, examples));
             } else if (name.starts_with("higher_order::")) {
-                const Nodes inner = countHigherOrder(graph, node, name, repeats);
+                const Nodes inner = countHigherOrder(graph, node, name, repeats, examples);
                 nodes.insert(nodes.end(), inner.begin(), inner.end());
             } else {
-                Count count(repeats);
-                count *= examplesOf(graph, node, name);
-                nodes.push_back(countNode(graph, node, name, count.value().value_or(std::numeric_limits<std::int64_t>::max())));
+                nodes.push_back(countNode(graph, node, name, repeats, examples));
             }
         }
         return nodes;
     }
 
-    /// How many examples torch.vmap runs `node` for: the graph's shapes are those of one. 1 outside of it.
-    std::int64_t examplesOf(const Graph& graph, const Node& node, const std::string& name) {
-        constexpr std::string_view kVmap = "torch::_functorch.predispatch.";
-        constexpr std::int64_t kMost = std::int64_t{1} << 40;
-        const auto numberAt = [&](std::size_t i) -> std::int64_t {
-            const CostArgument argument = i < node.inputs.size() ? costArgument(graph, node.inputs[i].argument) : CostNone{};
-            const auto* number = std::get_if<std::int64_t>(&argument);
-            return number == nullptr ? 0 : *number;
-        };
-        if (name == std::string(kVmap) + "_vmap_increment_nesting") {
-            m_examples.push_back(std::clamp<std::int64_t>(numberAt(0), 0, kMost));
-        } else if (name == std::string(kVmap) + "_vmap_decrement_nesting" && !m_examples.empty()) {
-            m_examples.pop_back();
-        }
-        // A value belongs to the levels of what it is made of.
-        std::set<std::size_t> levels;
-        const auto visit = [&](const Argument& argument, const auto& each) {
-            if (const auto* value = std::get_if<ValueArgument>(&argument)) {
-                each(value->value);
-            } else if (const auto* list = std::get_if<ValueListArgument>(&argument)) {
-                std::for_each(list->values.begin(), list->values.end(), each);
-            }
-        };
-        const auto key = [&](ValueId id) { return std::pair(&graph, id); };
-        for (const NamedArgument& input : node.inputs) {
-            visit(input.argument, [&](ValueId id) {
-                if (const auto known = m_levels.find(key(id)); known != m_levels.end()) {
-                    levels.insert(known->second.begin(), known->second.end());
-                }
-            });
-        }
-        if (name == std::string(kVmap) + "_add_batch_dim" && numberAt(2) > 0) {
-            levels.insert(static_cast<std::size_t>(numberAt(2)));
-        } else if (name == std::string(kVmap) + "_remove_batch_dim") {
-            levels.erase(static_cast<std::size_t>(std::max<std::int64_t>(numberAt(1), 0)));
-        }
-        if (levels.empty()) {
-            return 1;
-        }
-        for (const Argument& output : node.outputs) {
-            visit(output, [&](ValueId id) { m_levels[key(id)] = levels; });
-        }
-        std::int64_t examples = 1;
-        for (const std::size_t level : levels) {
-            const std::int64_t size = level <= m_examples.size() ? m_examples[level - 1] : 1;
-            if (__builtin_mul_overflow(examples, size, &examples) || examples > kMost) {
-                return kMost;
-            }
-        }
-        return examples;
-    }
-
-    NodeCost countNode(const Graph& graph, const Node& node, const std::string& name, std::int64_t repeats) {
+    NodeCost countNode(const Graph& graph, const Node& node, const std::string& name, std::int64_t repeats,
+                       const Examples& examples) {
         OperatorCall call;
         call.name = name;
         m_isComplete = true;
+        m_levels = &examples.levels;
         call.inputs = inputsOf(graph, node, name);
         for (const Argument& output : node.outputs) {
             call.outputs.push_back(costArgument(graph, output));
         }
-        NodeCost result{node.scope, name, repeats, operatorCost(call)};
-        if (!m_isComplete && result.cost.coverage != Coverage::ZeroByDefinition) {
-            result.cost = {};
-        } else if (!m_isComplete) {
-            result.cost.bytesMoved.reset();
+        m_levels = nullptr;
+        NodeCost result{node.scope, name, repeats, operatorCost(call),
+                        "there is no formula for it, and the graph does not show which operators it calls"};
+        if (!m_isComplete) {
+            spoil(result, "a size that it depends on is known in a run only");
+        } else if (!examples.count) {
+            spoil(result, "the graph does not say for how many examples torch.vmap runs it");
+            result.cost.otherFlops.reset();
         }
-        repeat(result.cost, repeats);
+        // The bytes know already which operands there are many of.
+        const auto bytes = result.cost.bytesMoved;
+        repeat(result, examples.count.value_or(1));
+        result.cost.bytesMoved = bytes;
+        repeat(result, repeats);
+        if (result.cost.coverage != Coverage::Unknown) {
+            result.reason.clear();
+        }
         return result;
     }
 
-    static void repeat(OperatorCost& cost, std::int64_t repeats) {
+    static void spoil(NodeCost& node, const char* reason) {
+        if (node.cost.coverage == Coverage::ZeroByDefinition) {
+            node.cost.bytesMoved.reset();
+        } else {
+            node.cost = {};
+            node.reason = reason;
+        }
+    }
+
+    static void repeat(NodeCost& node, std::int64_t repeats) {
+        OperatorCost& cost = node.cost;
         Count flops(cost.flops);
         flops *= repeats;
         if (!flops.value()) {
-            cost = {};
+            spoil(node, "its FLOPs are too large a number");
             return;
         }
         cost.flops = *flops.value();
@@ -294,6 +280,7 @@ private:
         }
         CostTensor tensor;
         tensor.dtype = value.tensor->dtype;
+        tensor.examples = m_levels == nullptr ? 1 : m_levels->examplesOf(id).value_or(1);
         for (const SymbolicInteger& size : value.tensor->sizes) {
             const auto known = sizeOf(size);
             if (!known || *known < 0) {
@@ -372,8 +359,9 @@ private:
         return std::holds_alternative<NoneArgument>(argument) ? CostArgument(CostNone{}) : CostArgument(CostOther{});
     }
 
-    Nodes countHigherOrder(const Graph& graph, const Node& node, const std::string& name, std::int64_t repeats) {
-        NodeCost own{node.scope, name, repeats, {}};
+    Nodes countHigherOrder(const Graph& graph, const Node& node, const std::string& name, std::int64_t repeats,
+                           const Examples& examples) {
+        NodeCost own{node.scope, name, repeats, {}, "which branch runs and how often a loop turns is known in a run only"};
         std::vector<Nodes> bodies;
         const bool isLoop = name == "higher_order::map_impl" || name == "higher_order::scan";
         const auto steps = isLoop ? stepsOf(graph, node, name) : std::optional<std::int64_t>(1);
@@ -385,15 +373,21 @@ private:
             }
         }
         const bool isKnown = isLoop ? steps && inner.value() : isWrapper(name);
-        own.cost.coverage = isKnown ? Coverage::ZeroByDefinition : Coverage::Unknown;
+        own.cost.coverage = isKnown && examples.count == 1 ? Coverage::ZeroByDefinition : Coverage::Unknown;
+        if (examples.count != 1) {
+            own.reason = "torch.vmap goes over an operator that takes graphs";
+        }
         own.cost.bytesMoved = 0;
         own.cost.otherFlops = 0;
         if (name == "higher_order::cond" && bodies.size() == 2) {
             const bool isFirst = sumOf(bodies[0]) >= sumOf(bodies[1]);
-            if (sumOf(bodies[0]) == sumOf(bodies[1])) {
+            if (sumOf(bodies[0]) == sumOf(bodies[1]) && examples.count == 1) {
                 own.cost.coverage = Coverage::ZeroByDefinition;
             }
             bodies = {std::move(bodies[isFirst ? 0 : 1])};
+        }
+        if (own.cost.coverage != Coverage::Unknown) {
+            own.reason.clear();
         }
         Nodes nodes{own};
         for (const Nodes& body : bodies) {
@@ -418,8 +412,7 @@ private:
     const Symbols& m_given;
     Symbols m_symbols;
     bool m_isComplete = true;
-    std::vector<std::int64_t> m_examples;  ///< Of each level of torch.vmap that is open.
-    std::map<std::pair<const Graph*, ValueId>, std::set<std::size_t>> m_levels;  ///< Of values inside torch.vmap.
+    const BatchLevels* m_levels = nullptr;  ///< While the arguments of a node are read.
 };
 
 }  // namespace

@@ -10,11 +10,14 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/functorch/BatchedTensorImpl.h>
+#include <ATen/functorch/DynamicLayer.h>
 #include <torch/library.h>
 #include <QTest>
 
 #include <functional>
 
+namespace functorch = at::functorch;
 using namespace modulelens;
 using engine::OperatorCounter;
 using graph::CostLedger;
@@ -243,6 +246,27 @@ private Q_SLOTS:
         QVERIFY(!bag.isLowerBound());
         // arange is a creation; six rows of 8 into two bags are 32 additions.
         QCOMPARE(bag.totals().otherFlops.value_or(-1), 32);
+    }
+
+    void vmap_countsAllExamplesAndReadsOnceWhatItIsNotMappedOver() {
+        const at::NoGradGuard noGrad;
+        const at::Tensor batch = at::randn({6, 3, 4});
+        const auto mapped = [&](const std::function<void(const at::Tensor&)>& body) {
+            const auto level = functorch::initAndPushDynamicLayer(functorch::TransformType::Vmap, c10::SymInt(6),
+                                                                  functorch::RandomnessType::Error);
+            const CostLedger ledger = counted([&, x = functorch::addBatchDim(batch, 0, level)] { body(x); });
+            (void)functorch::popDynamicLayerAndDeleteMetadata();
+            return ledger.totals();
+        };
+        const at::Tensor weight = at::randn({4, 5});
+        const graph::CostTotal product = mapped([&](const at::Tensor& x) { at::matmul(x, weight); });
+        QCOMPARE(product.flops, 6 * 120);
+        QCOMPARE(product.bytesMoved.value_or(-1), 4 * (6 * 12 + 20 + 6 * 15));
+        const at::Tensor bias = at::randn({3, 4});
+        const graph::CostTotal sum = mapped([&](const at::Tensor& x) { at::add(x, bias); });
+        QCOMPARE(sum.flops, 0);
+        QCOMPARE(sum.otherFlops.value_or(-1), 6 * 12);
+        QCOMPARE(sum.bytesMoved.value_or(-1), 4 * (6 * 12 + 12 + 6 * 12));
     }
 
     void countingTwice_givesTheSame() {

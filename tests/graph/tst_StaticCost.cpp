@@ -55,6 +55,31 @@ Node higherOrder(const char* name, std::vector<Argument> inputs) {
     return node;
 }
 
+Node transform(const char* name, std::vector<Argument> inputs, std::vector<Argument> outputs) {
+    Node node = higherOrder("", std::move(inputs));
+    node.target = std::string("torch._functorch.predispatch.") + name;
+    node.outputs = std::move(outputs);
+    return node;
+}
+
+/// torch.vmap over `examples` products [3, 4] @ [4, 5], of which only the first operand is mapped over, and in it the same
+/// product of one example: nodes 2 and 3.
+Graph mappedProduct(const Argument& examples) {
+    Graph graph = product(size(3));
+    const ValueId mapped = addTensor(graph, {size(3), size(4)});
+    const ValueId result = addTensor(graph, {size(3), size(5)});
+    const ValueId all = addTensor(graph, {size(6), size(3), size(5)});
+    graph.nodes = {
+        transform("_vmap_increment_nesting", {examples, StringArgument{"error"}}, {}),
+        transform("_add_batch_dim", {ValueArgument{0}, IntegerArgument{0}, IntegerArgument{1}}, {ValueArgument{mapped}}),
+        mm(mapped, 1, result),
+        mm(0, 1, 2),
+        transform("_remove_batch_dim", {ValueArgument{result}, IntegerArgument{1}, examples, IntegerArgument{0}},
+                  {ValueArgument{all}}),
+        transform("_vmap_decrement_nesting", {}, {})};
+    return graph;
+}
+
 } // namespace
 
 class StaticCostTest : public QObject {
@@ -162,28 +187,53 @@ private slots:
         }
     }
 
-    void vmap_countsEveryExample() {
-        const std::string vmap = "torch._functorch.predispatch.";
-        const auto step = [&](const char* name, std::vector<Argument> inputs, std::vector<Argument> outputs) {
-            Node node = higherOrder("", std::move(inputs));
-            node.target = vmap + name;
-            node.outputs = std::move(outputs);
-            return node;
-        };
+    void vmap_countsEveryExampleAndReadsOnceWhatItIsNotMappedOver() {
         Program program;
-        program.graph = product(size(3));
-        const Node inside = program.graph.nodes[0];
-        const ValueId left = std::get<ValueArgument>(inside.inputs[0].argument).value;
-        const Argument result = inside.outputs[0];
-        program.graph.nodes = {
-            step("_vmap_increment_nesting", {IntegerArgument{6}, StringArgument{"error"}}, {}),
-            inside,
-            step("_add_batch_dim", {ValueArgument{left}, IntegerArgument{0}, IntegerArgument{1}}, {ValueArgument{left}}),
-            inside,
-            step("_remove_batch_dim", {result, IntegerArgument{1}, IntegerArgument{6}, IntegerArgument{0}}, {}),
-            step("_vmap_decrement_nesting", {}, {})};
-        // Once for what all examples share, six times for what each has.
-        QCOMPARE(staticCosts(program, {}).flops, 7 * 120);
+        program.graph = mappedProduct(IntegerArgument{6});
+        const StaticCosts costs = staticCosts(program, {});
+        QCOMPARE(costs.nodes[2].cost.flops, 6 * 120);
+        // Six [3, 4] are read and six [3, 5] written, with the one [4, 5] that all share.
+        QCOMPARE(costs.nodes[2].cost.bytesMoved.value(), 4 * (6 * 12 + 20 + 6 * 15));
+        QCOMPARE(costs.nodes[3].cost.flops, 120);
+        QCOMPARE(costs.nodes[3].cost.bytesMoved.value(), 4 * (12 + 20 + 15));
+        QCOMPARE(costs.flops, 7 * 120);
+        QVERIFY(costs.unknown.empty());
+        QCOMPARE(costs.ledger.rows().at("aten::mm").calls, 2);
+    }
+
+    void vmapOverAnUnknownNumber_isUnknownWithItsReason() {
+        Program program;
+        program.graph = mappedProduct(NoneArgument{});
+        const StaticCosts costs = staticCosts(program, {});
+        QCOMPARE(costs.flops, 120);
+        QCOMPARE(costs.unknown, std::vector<std::string>{"aten::mm"});
+        QCOMPARE(costs.nodes[2].cost.coverage, Coverage::Unknown);
+        QVERIFY(!costs.nodes[2].cost.bytesMoved);
+        QVERIFY(QByteArray::fromStdString(costs.reasons.at("aten::mm")).contains("how many examples torch.vmap"));
+        QCOMPARE(costs.nodes[3].cost.coverage, Coverage::Counted);
+    }
+
+    void vmapOverAnOperatorThatTakesGraphs_isALowerBound() {
+        Program program;
+        program.graph = mappedProduct(IntegerArgument{6});
+        Node region = higherOrder("wrap_with_set_grad_enabled", {BooleanArgument{false}, subGraph(product(size(3)))});
+        region.inputs.push_back(program.graph.nodes[2].inputs[0]);
+        program.graph.nodes[2] = region;
+        const StaticCosts costs = staticCosts(program, {});
+        QCOMPARE(costs.flops, 240);
+        QCOMPARE(costs.unknown, std::vector<std::string>{"higher_order::wrap_with_set_grad_enabled"});
+    }
+
+    void everyUnknownOperator_hasAReason() {
+        Program program;
+        program.graph = product(symbol("u0", std::nullopt));
+        program.graph.nodes.push_back(program.graph.nodes[0]);
+        program.graph.nodes[1].target = "torch.ops.mylib.product.default";
+        program.graph.nodes.push_back(higherOrder("while_loop", {subGraph(Graph{}), subGraph(Graph{})}));
+        const StaticCosts costs = staticCosts(program, {});
+        QCOMPARE(costs.unknown.size(), std::size_t{3});
+        QCOMPARE(costs.reasons.size(), std::size_t{3});
+        QVERIFY(QByteArray::fromStdString(costs.reasons.at("aten::mm")).contains("known in a run only"));
     }
 
     void overflowingTotal_doesNotWrap() {

@@ -45,6 +45,20 @@ private slots:
         QCOMPARE(storedElements(tensor({}, ScalarType::Float32, {})).value(), 1);
     }
 
+    void examplesOfVmap_moveTheirOwnBytesAndShareTheRest() {
+        const auto many = [](Integers shape, ScalarType dtype = ScalarType::Float32) {
+            CostTensor mapped = tensor(std::move(shape), dtype);
+            mapped.examples = 6;
+            return mapped;
+        };
+        const auto indices = many({3}, ScalarType::Int64);
+        // One table [100, 8] for all: six times three rows are read and written, six times three indices are read.
+        QCOMPARE(bytes({"aten::embedding", {tensor({100, 8}), indices}, {many({3, 8})}}), 6 * (2 * 96 + 24));
+        // A bag over three rows: the sum is written, three rows and three indices are read, for each example.
+        QCOMPARE(bytes({"aten::embedding_bag", {tensor({100, 8}), indices}, {many({1, 8})}}), 6 * (32 + 96 + 24));
+        QCOMPARE(bytes({"aten::view", {many({4, 6})}, {many({24})}}), 0);
+    }
+
     void elementSize_isThatOfTheType() {
         QCOMPARE(bytes({"aten::relu", {tensor({10}, ScalarType::BFloat16)}, {tensor({10}, ScalarType::BFloat16)}}), 40);
         QCOMPARE(bytes({"aten::gt", {tensor({10})}, {tensor({10}, ScalarType::Bool)}}), 50);

@@ -15,7 +15,14 @@ using Bytes = std::optional<std::int64_t>;
 Count bytesOf(const CostTensor& tensor) {
     Count bytes(base::elementSizeBytes(tensor.dtype));
     bytes *= storedElements(tensor).value_or(-1);
+    bytes *= tensor.examples;
     return bytes;
+}
+
+/// How many examples of its first output a call computes.
+std::int64_t examplesOf(const OperatorCall& call) {
+    const auto* output = call.outputs.empty() ? nullptr : std::get_if<CostTensor>(&call.outputs.front());
+    return output == nullptr ? 1 : output->examples;
 }
 
 Count bytesOf(const CostArgument& argument) {
@@ -131,6 +138,7 @@ Bytes bagBytes(const OperatorCall& call) {
         Count rows(base::elementSizeBytes(table->dtype));
         rows *= table->shape[1];
         multiplyAll(rows, *indices);
+        rows *= examplesOf(call);
         bytes += rows;
     }
     return bytes.value();
@@ -152,7 +160,7 @@ Bytes scatterBytes(const OperatorCall& call) {
     if (source == nullptr || source->shape.empty()) {
         return std::nullopt;
     }
-    Count touched = bytesOf(CostTensor{source->shape, source->dtype});
+    Count touched = bytesOf(CostTensor{source->shape, source->dtype, {}, examplesOf(call)});
     Count bytes = bytesOf(call.inputs, 1);
     bytes += touched;
     if (adds) {

@@ -21,7 +21,7 @@ from cases import Case
 from modulelens import ModuleTracer
 from worker_process import BundleReader, WorkerProcess
 
-REASONS = ("known in a run only", "sizes depend on the data")
+REASONS = ("known in a run only", "does not show which operators it calls")
 
 
 def main() -> int:
