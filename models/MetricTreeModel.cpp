@@ -383,7 +383,7 @@ QString MetricTreeModel::spreadText(const QModelIndex& index) const {
         return {};
     }
     const QString from = formatMetric(metric->unit, *least);
-    const QString to = formatMetric(metric->unit, most);
+    QString to = formatMetric(metric->unit, most);
     if (from == to) {
         return to;
     }

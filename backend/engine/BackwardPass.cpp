@@ -100,7 +100,7 @@ struct BackwardNodes::Data {
     Callback end;
 
     // Callbacks are plain functions. LibTorch gives them to autograd's threads as well, so this is not thread-local.
-    inline static Data* current = nullptr;
+    inline static Data* s_current = nullptr;
 
     struct Node : at::ObserverContext {
         explicit Node(int owner) : row(owner) {}
@@ -108,32 +108,32 @@ struct BackwardNodes::Data {
     };
 
     static std::unique_ptr<at::ObserverContext> onStart(const at::RecordFunction& function) {
-        if (current == nullptr) {
+        if (s_current == nullptr) {
             return nullptr;
         }
-        auto node = std::make_unique<Node>(current->marks.rowOf(function.seqNr()));
-        current->begin(node->row >= 0 ? node->row : current->run.rows().summation());
+        auto node = std::make_unique<Node>(s_current->marks.rowOf(function.seqNr()));
+        s_current->begin(node->row >= 0 ? node->row : s_current->run.rows().summation());
         return node;
     }
 
     static void onStop(const at::RecordFunction&, at::ObserverContext* context) {
-        if (current != nullptr && context != nullptr) {
+        if (s_current != nullptr && context != nullptr) {
             const int row = static_cast<const Node*>(context)->row;
-            current->end(row >= 0 ? row : current->run.lastAccumulatedRow());
+            s_current->end(row >= 0 ? row : s_current->run.lastAccumulatedRow());
         }
     }
 };
 
 BackwardNodes::BackwardNodes(const TrainingRun& run, const SequenceMarks& marks, Callback begin, Callback end)
     : m_data(new Data{run, marks, std::move(begin), std::move(end)}) {
-    Data::current = m_data.get();
+    Data::s_current = m_data.get();
     m_callback = at::addThreadLocalCallback(
         at::RecordFunctionCallback(&Data::onStart, &Data::onStop).scopes({at::RecordScope::BACKWARD_FUNCTION}));
 }
 
 BackwardNodes::~BackwardNodes() {
     at::removeCallback(m_callback);
-    Data::current = nullptr;
+    Data::s_current = nullptr;
 }
 
 BackwardTimes timeBackward(TrainingRun& run, const std::atomic<bool>& stop) {

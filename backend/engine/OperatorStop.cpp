@@ -16,10 +16,10 @@ namespace {
 // A key of LibTorch's own tests, which no kernel uses: operators of a thread that includes it go to stopHere.
 constexpr c10::DispatchKey kStopKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
 
-thread_local const std::atomic<bool>* t_stop = nullptr;
+thread_local const std::atomic<bool>* threadStop = nullptr;
 
-std::mutex s_mutex;
-std::optional<at::CallbackHandle> s_callback;
+std::mutex callbackMutex;
+std::optional<at::CallbackHandle> installedCallback;
 
 void stopHere(const c10::OperatorHandle&, c10::DispatchKeySet, torch::jit::Stack*) {
     throw std::runtime_error("the run was cancelled");
@@ -35,7 +35,7 @@ void installFallback() {
 
 // LibTorch swallows what callbacks throw, so this one only has the next operator thrown away.
 std::unique_ptr<at::ObserverContext> onOperator(const at::RecordFunction&) {
-    if (t_stop != nullptr && t_stop->load(std::memory_order_relaxed)) {
+    if (threadStop != nullptr && threadStop->load(std::memory_order_relaxed)) {
         c10::impl::tls_set_dispatch_key_included(kStopKey, true);
     }
     return nullptr;
@@ -45,31 +45,32 @@ std::unique_ptr<at::ObserverContext> onOperator(const at::RecordFunction&) {
 
 OperatorStop::OperatorStop(const std::atomic<bool>& stop) {
     installFallback();
-    t_stop = &stop;
+    threadStop = &stop;
 }
 
 OperatorStop::~OperatorStop() {
-    t_stop = nullptr;
+    threadStop = nullptr;
     c10::impl::tls_set_dispatch_key_included(kStopKey, false);
 }
 
 void OperatorStop::request() noexcept {
     try {
-        const std::scoped_lock lock(s_mutex);
-        if (!s_callback) {
-            s_callback = at::addGlobalCallback(at::RecordFunctionCallback(&onOperator).scopes({at::RecordScope::FUNCTION}));
+        const std::scoped_lock lock(callbackMutex);
+        if (!installedCallback) {
+            installedCallback =
+                at::addGlobalCallback(at::RecordFunctionCallback(&onOperator).scopes({at::RecordScope::FUNCTION}));
         }
     } catch (const std::exception&) {
         // Without memory for the callback the run goes on to its end.
-        s_callback.reset();
+        installedCallback.reset();
     }
 }
 
 void OperatorStop::withdraw() noexcept {
-    const std::scoped_lock lock(s_mutex);
-    if (s_callback) {
-        at::removeCallback(*s_callback);
-        s_callback.reset();
+    const std::scoped_lock lock(callbackMutex);
+    if (installedCallback) {
+        at::removeCallback(*installedCallback);
+        installedCallback.reset();
     }
 }
 

@@ -18,9 +18,8 @@ using protocol::OptimizerKind;
 using protocol::OptimizerSettings;
 
 /// `tensor *= factor` as Python calls it: the overload for numbers rounds the factor to half precision first.
-const at::Tensor& scale(const at::Tensor& tensor, double factor) {
-    tensor.mul_(at::native::wrapped_scalar_tensor(factor));
-    return tensor;
+at::Tensor scale(const at::Tensor& tensor, double factor) {
+    return tensor.mul_(at::native::wrapped_scalar_tensor(factor));
 }
 
 std::int64_t bytesOf(const std::vector<at::Tensor>& parameters) {

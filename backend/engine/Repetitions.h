@@ -31,11 +31,12 @@ private:
     Clock::time_point m_end;
 };
 
-/// Throws `failure` again when no further pass makes sense, rather than to name it as the reason why a number is unknown.
+/// For the handler that caught `failure`: throws it again when no further pass makes sense, rather than to name it as the reason
+/// why a number is unknown.
 inline void rethrowIfFatal(const Failure& failure, c10::Device device) {
     const base::ErrorCode code = failure.error().code;
     if (code == base::ErrorCode::Cancelled || code == base::ErrorCode::OutOfMemory || isLost(device)) {
-        throw failure;
+        throw;
     }
 }
 

@@ -190,6 +190,7 @@ std::vector<OwnBytes> gradientBytes(const TrainingRun& run, std::int64_t& total)
         total += bytes;
     }
     std::vector<OwnBytes> owners;
+    owners.reserve(byOwner.size());
     for (const auto& [owner, bytes] : byOwner) {
         owners.push_back({run.rows().owners()[static_cast<std::size_t>(owner)], bytes});
     }

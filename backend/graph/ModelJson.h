@@ -45,6 +45,7 @@ struct FormatError : std::exception {
 const nlohmann::json& array(const nlohmann::json& json, std::string_view what);
 const nlohmann::json& array(nlohmann::json&& json, std::string_view what) = delete;
 const JsonNode& array(const JsonNode& json, std::string_view what);
+const JsonNode& array(JsonNode&& json, std::string_view what) = delete;
 [[nodiscard]] const std::string& text(const nlohmann::json& json, std::string_view what);
 [[nodiscard]] std::string text(const JsonNode& json, std::string_view what);
 [[nodiscard]] std::int64_t integer(const nlohmann::json& json, std::string_view what);

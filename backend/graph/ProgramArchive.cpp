@@ -11,8 +11,6 @@ namespace modulelens::graph {
 
 namespace {
 
-using json = JsonNode;
-
 constexpr std::int64_t kNewestSidecar = 1;
 
 /// The members of an archive without the root folder that they all share. Confined to its thread.
@@ -87,8 +85,9 @@ void forEachPayload(const ArchiveMembers& members, const std::string& configName
         return;
     }
     const JsonTree config = members.document(configName);
-    forEachMember(member(config.root(), "config"), configName, [&](const std::string& name, const json& payload) {
-        if (const json* pickled = findMember(payload, "use_pickle"); pickled != nullptr && boolean(*pickled, "use_pickle")) {
+    forEachMember(member(config.root(), "config"), configName, [&](const std::string& name, const JsonNode& payload) {
+        if (const JsonNode* pickled = findMember(payload, "use_pickle");
+            pickled != nullptr && boolean(*pickled, "use_pickle")) {
             failUnsupported("'" + name + "' is pickled, and ModuleLens never reads a pickle",
                             "Capture the module again with the ModuleLens tracer.");
         }
@@ -97,32 +96,33 @@ void forEachPayload(const ArchiveMembers& members, const std::string& configName
 }
 
 void readConstants(const ArchiveMembers& members, ProgramArchive& archive) {
-    forEachPayload(members, "data/constants/model_constants_config.json", [&](const std::string& name, const json& payload) {
-        ArchivedTensor tensor;
-        tensor.meta = tensorMeta(member(payload, "tensor_meta"));
-        const std::string path = "data/constants/" + text(member(payload, "path_name"), "path_name");
-        const base::ZipMember* bytes = members.find(path);
-        if (bytes == nullptr) {
-            failCorrupt("the constant '" + name + "' has no member '" + path + "'");
-        }
-        tensor.offset = bytes->offset;
-        tensor.sizeBytes = bytes->sizeBytes;
-        if (reachBytes(tensor.meta, name) > tensor.sizeBytes) {
-            failCorrupt("the constant '" + name + "' reaches beyond its member '" + path + "'");
-        }
-        archive.constants.emplace(name, std::move(tensor));
-    });
+    forEachPayload(members, "data/constants/model_constants_config.json",
+                   [&](const std::string& name, const JsonNode& payload) {
+                       ArchivedTensor tensor;
+                       tensor.meta = tensorMeta(member(payload, "tensor_meta"));
+                       const std::string path = "data/constants/" + text(member(payload, "path_name"), "path_name");
+                       const base::ZipMember* bytes = members.find(path);
+                       if (bytes == nullptr) {
+                           failCorrupt("the constant '" + name + "' has no member '" + path + "'");
+                       }
+                       tensor.offset = bytes->offset;
+                       tensor.sizeBytes = bytes->sizeBytes;
+                       if (reachBytes(tensor.meta, name) > tensor.sizeBytes) {
+                           failCorrupt("the constant '" + name + "' reaches beyond its member '" + path + "'");
+                       }
+                       archive.constants.emplace(name, std::move(tensor));
+                   });
 }
 
 void readWeights(const ArchiveMembers& members, ProgramArchive& archive) {
-    forEachPayload(members, "data/weights/model_weights_config.json", [&](const std::string& name, const json& payload) {
+    forEachPayload(members, "data/weights/model_weights_config.json", [&](const std::string& name, const JsonNode& payload) {
         archive.weights.emplace(name, tensorMeta(member(payload, "tensor_meta")));
     });
 }
 
-std::vector<std::string> pointers(const json& sidecar, std::string_view key) {
+std::vector<std::string> pointers(const JsonNode& sidecar, std::string_view key) {
     std::vector<std::string> result;
-    for (const json& pointer : array(member(sidecar, key), key)) {
+    for (const JsonNode& pointer : array(member(sidecar, key), key)) {
         result.push_back(text(pointer, key));
     }
     return result;
@@ -135,14 +135,14 @@ void readSidecar(const ArchiveMembers& members, Program& program) {
         return;
     }
     const JsonTree document = members.document(name);
-    const json& sidecar = document.root();
+    const JsonNode& sidecar = document.root();
     const std::int64_t version = integer(member(sidecar, "schema_version"), "schema_version");
     if (version > kNewestSidecar) {
         failUnsupported("'" + name + "' has schema version " + std::to_string(version), "Update ModuleLens.");
     }
     program.inputPointers = pointers(sidecar, "inputs");
     program.outputPointers = pointers(sidecar, "outputs");
-    forEachMember(member(sidecar, "modules"), "modules", [&](const std::string& path, const json& className) {
+    forEachMember(member(sidecar, "modules"), "modules", [&](const std::string& path, const JsonNode& className) {
         program.moduleClasses.emplace(path, text(className, "a class name"));
     });
     const auto inputs = std::count_if(program.inputs.begin(), program.inputs.end(), [](const InputSpec& spec) {

@@ -10,8 +10,6 @@ namespace modulelens::graph {
 
 namespace {
 
-using json = JsonNode;
-
 constexpr std::int64_t kSchemaMajor = 8;
 
 /// Builds one graph; sub-graphs get builders of their own, since their names are their own. Confined to its thread.
@@ -19,24 +17,24 @@ class GraphBuilder {
 public:
     GraphBuilder(ScopeTable& scopes, int enclosingScope) : m_scopes(scopes), m_enclosingScope(enclosingScope) {}
 
-    [[nodiscard]] Graph build(const json& source) {
+    [[nodiscard]] Graph build(const JsonNode& source) {
         readValues(source);
-        for (const json& input : array(member(source, "inputs"), "the list of graph inputs")) {
+        for (const JsonNode& input : array(member(source, "inputs"), "the list of graph inputs")) {
             m_graph.inputs.push_back(argument(input, Use::Defines));
         }
-        const json& nodes = array(member(source, "nodes"), "the list of nodes");
+        const JsonNode& nodes = array(member(source, "nodes"), "the list of nodes");
         m_graph.nodes.reserve(nodes.size());
-        for (const json& item : nodes) {
+        for (const JsonNode& item : nodes) {
             m_graph.nodes.push_back(node(item));
         }
-        for (const json& output : array(member(source, "outputs"), "the list of graph outputs")) {
+        for (const JsonNode& output : array(member(source, "outputs"), "the list of graph outputs")) {
             m_graph.outputs.push_back(argument(output, Use::Reads));
         }
         return std::move(m_graph);
     }
 
     /// Reads one argument that stands outside the nodes, such as the constant of an input.
-    [[nodiscard]] static Argument constant(const json& source) {
+    [[nodiscard]] static Argument constant(const JsonNode& source) {
         ScopeTable unused;
         return GraphBuilder(unused, 0).argument(source, Use::Reads);
     }
@@ -44,29 +42,29 @@ public:
 private:
     enum class Use { Defines, Reads };
 
-    void readValues(const json& source) {
+    void readValues(const JsonNode& source) {
         const auto each = [&](std::string_view key, auto read) {
-            const json* values = findMember(source, key);
+            const JsonNode* values = findMember(source, key);
             if (values == nullptr) {
                 return;
             }
-            forEachMember(*values, key, [&](const std::string& name, const json& meta) {
+            forEachMember(*values, key, [&](const std::string& name, const JsonNode& meta) {
                 if (m_ids.contains(name)) {
                     failCorrupt("the value '" + name + "' is described twice");
                 }
                 read(m_graph.values[static_cast<std::size_t>(add(name))], meta);
             });
         };
-        each("tensor_values", [](Value& value, const json& meta) {
+        each("tensor_values", [](Value& value, const JsonNode& meta) {
             value.kind = ValueKind::Tensor;
             value.tensor = tensorMeta(meta);
         });
-        each("sym_int_values", [](Value& value, const json& size) {
+        each("sym_int_values", [](Value& value, const JsonNode& size) {
             value.kind = ValueKind::SymbolicInteger;
             value.integer = symbolicInteger(size);
         });
-        each("sym_bool_values", [](Value& value, const json&) { value.kind = ValueKind::SymbolicBoolean; });
-        each("sym_float_values", [](Value& value, const json&) { value.kind = ValueKind::SymbolicFloat; });
+        each("sym_bool_values", [](Value& value, const JsonNode&) { value.kind = ValueKind::SymbolicBoolean; });
+        each("sym_float_values", [](Value& value, const JsonNode&) { value.kind = ValueKind::SymbolicFloat; });
     }
 
     ValueId add(const std::string& name) {
@@ -78,7 +76,7 @@ private:
     }
 
     /// The value of that name. What is read must have been defined before, and nothing is defined twice.
-    ValueId value(const json& name, Use use, ValueKind kind) {
+    ValueId value(const JsonNode& name, Use use, ValueKind kind) {
         const std::string key = text(name, "the name of a value");
         const auto known = m_ids.find(key);
         const ValueId id = known != m_ids.end() ? known->second : add(key);
@@ -97,10 +95,10 @@ private:
         return id;
     }
 
-    Node node(const json& source) {
+    Node node(const JsonNode& source) {
         Node result;
         result.target = text(member(source, "target"), "the target of a node");
-        if (const json* name = findMember(source, "name")) {
+        if (const JsonNode* name = findMember(source, "name")) {
             result.name = text(*name, "the name of a node");
         }
         try {
@@ -112,28 +110,28 @@ private:
         return result;
     }
 
-    void readNode(const json& source, Node& result) {
+    void readNode(const JsonNode& source, Node& result) {
         result.scope = m_enclosingScope;
-        if (const json* metadata = findMember(source, "metadata")) {
-            if (const json* stack = findMember(*metadata, "nn_module_stack")) {
+        if (const JsonNode* metadata = findMember(source, "metadata")) {
+            if (const JsonNode* stack = findMember(*metadata, "nn_module_stack")) {
                 result.scope = m_scopes.scopeOf(text(*stack, "nn_module_stack"), m_enclosingScope);
             }
-            if (const json* trace = findMember(*metadata, "stack_trace")) {
+            if (const JsonNode* trace = findMember(*metadata, "stack_trace")) {
                 result.stackTrace = text(*trace, "stack_trace");
             }
         }
         m_nodeScope = result.scope;
-        for (const json& input : array(member(source, "inputs"), "the inputs")) {
-            const json* name = findMember(input, "name");
+        for (const JsonNode& input : array(member(source, "inputs"), "the inputs")) {
+            const JsonNode* name = findMember(input, "name");
             result.inputs.push_back({name == nullptr ? std::string() : text(*name, "the name of an input"),
                                      argument(member(input, "arg"), Use::Reads)});
         }
-        for (const json& output : array(member(source, "outputs"), "the outputs")) {
+        for (const JsonNode& output : array(member(source, "outputs"), "the outputs")) {
             result.outputs.push_back(argument(output, Use::Defines));
         }
     }
 
-    Argument argument(const json& source, Use use) {
+    Argument argument(const JsonNode& source, Use use) {
         const auto [kind, content] = unionValue(source, "an argument");
         if (kind == "as_none") {
             return NoneArgument{};
@@ -143,7 +141,7 @@ private:
         }
         if (kind == "as_tensors") {
             ValueListArgument list;
-            for (const json& item : array(content, kind)) {
+            for (const JsonNode& item : array(content, kind)) {
                 list.values.push_back(value(member(item, "name"), use, ValueKind::Tensor));
             }
             return list;
@@ -151,7 +149,7 @@ private:
         if (kind == "as_optional_tensors") {
             ValueListArgument list;
             list.optional = true;
-            for (const json& item : array(content, kind)) {
+            for (const JsonNode& item : array(content, kind)) {
                 list.values.push_back(optionalTensor(item, use));
             }
             return list;
@@ -162,10 +160,10 @@ private:
         }
         if (kind == "as_nested_tensors") {
             TensorListsArgument lists;
-            for (const json& list : array(content, kind)) {
+            for (const JsonNode& list : array(content, kind)) {
                 std::vector<ValueId>& ids = lists.values.emplace_back();
                 ids.reserve(array(list, kind).size());
-                for (const json& item : list) {
+                for (const JsonNode& item : list) {
                     ids.push_back(value(member(item, "name"), use, ValueKind::Tensor));
                 }
             }
@@ -180,20 +178,21 @@ private:
         return literal(kind, content);
     }
 
-    Argument dictionary(const json& source, Use use) {
+    Argument dictionary(const JsonNode& source, Use use) {
         auto entries = std::make_shared<std::vector<NamedArgument>>();
         entries->reserve(source.size());
-        forEachMember(source, "a dictionary",
-                      [&](const std::string& key, const json& content) { entries->push_back({key, argument(content, use)}); });
+        forEachMember(source, "a dictionary", [&](const std::string& key, const JsonNode& content) {
+            entries->push_back({key, argument(content, use)});
+        });
         return DictionaryArgument{std::move(entries)};
     }
 
-    ValueId optionalTensor(const json& source, Use use) {
-        const json* tensor = findMember(source, "as_tensor");
+    ValueId optionalTensor(const JsonNode& source, Use use) {
+        const JsonNode* tensor = findMember(source, "as_tensor");
         return tensor == nullptr ? -1 : value(member(*tensor, "name"), use, ValueKind::Tensor);
     }
 
-    Argument symbolic(std::string_view kind, const json& content, Use use) {
+    Argument symbolic(std::string_view kind, const JsonNode& content, Use use) {
         if (kind == "as_sym_int") {
             return symbolicScalar(content, use, ValueKind::SymbolicInteger);
         }
@@ -215,7 +214,7 @@ private:
         return UnsupportedArgument{std::string(kind)};
     }
 
-    Argument symbolicScalar(const json& source, Use use, ValueKind kind) {
+    Argument symbolicScalar(const JsonNode& source, Use use, ValueKind kind) {
         const auto [form, content] = unionValue(source, "a symbolic number");
         if (form == "as_name") {
             return ValueArgument{value(content, use, kind)};
@@ -223,10 +222,10 @@ private:
         return literal(form, content);
     }
 
-    Argument mixedList(const json& source, Use use, MixedListArgument::Element element, ValueKind kind) {
+    Argument mixedList(const JsonNode& source, Use use, MixedListArgument::Element element, ValueKind kind) {
         MixedListArgument list;
         list.element = element;
-        for (const json& item : array(source, "a list of symbolic numbers")) {
+        for (const JsonNode& item : array(source, "a list of symbolic numbers")) {
             const auto [form, content] = unionValue(item, "a symbolic number");
             list.values.push_back(-1);
             list.literals.push_back(0);
@@ -248,19 +247,19 @@ private:
         return list;
     }
 
-    static std::int64_t readInteger(const json& source, std::string_view what) { return integer(source, what); }
-    static std::string readText(const json& source, std::string_view what) { return text(source, what); }
+    static std::int64_t readInteger(const JsonNode& source, std::string_view what) { return integer(source, what); }
+    static std::string readText(const JsonNode& source, std::string_view what) { return text(source, what); }
 
     template <class List, class Read>
-    static List readList(const json& content, std::string_view kind, Read read) {
+    static List readList(const JsonNode& content, std::string_view kind, Read read) {
         List list;
-        for (const json& item : array(content, kind)) {
+        for (const JsonNode& item : array(content, kind)) {
             list.values.push_back(read(item, "an element"));
         }
         return list;
     }
 
-    Argument literal(std::string_view kind, const json& content) {
+    Argument literal(std::string_view kind, const JsonNode& content) {
         if (kind == "as_int") {
             return IntegerArgument{integer(content, kind)};
         }
@@ -286,13 +285,14 @@ private:
             return readList<StringListArgument>(content, kind, readText);
         }
         if (kind == "as_int_lists") {
-            return readList<IntegerListsArgument>(content, kind, [&](const json& list, auto) {
+            return readList<IntegerListsArgument>(content, kind, [&](const JsonNode& list, auto) {
                 return readList<IntegerListArgument>(list, kind, readInteger).values;
             });
         }
         if (kind == "as_float_lists") {
-            return readList<FloatListsArgument>(
-                content, kind, [&](const json& list, auto) { return readList<FloatListArgument>(list, kind, number).values; });
+            return readList<FloatListsArgument>(content, kind, [&](const JsonNode& list, auto) {
+                return readList<FloatListArgument>(list, kind, number).values;
+            });
         }
         if (kind == "as_operator") {
             return OperatorArgument{text(content, kind)};
@@ -320,10 +320,10 @@ private:
         return UnsupportedArgument{std::string(kind)};
     }
 
-    static Argument device(const json& content) {
+    static Argument device(const JsonNode& content) {
         DeviceArgument result;
         result.type = text(member(content, "type"), "a device type");
-        if (const json* index = findMember(content, "index")) {
+        if (const JsonNode* index = findMember(content, "index")) {
             const std::int64_t place = integer(*index, "a device index");
             if (place < -1 || place > 1'000'000) {
                 failCorrupt("a device index is out of range");
@@ -341,7 +341,7 @@ private:
     std::vector<bool> m_isDefined;
 };
 
-InputSpec inputSpec(const json& source) {
+InputSpec inputSpec(const JsonNode& source) {
     const auto [kind, content] = unionValue(source, "an input specification");
     InputSpec spec;
     const auto target = [&](std::string_view key) { return text(member(content, key), key); };
@@ -353,7 +353,7 @@ InputSpec inputSpec(const json& source) {
     } else if (kind == "buffer") {
         spec.kind = InputKind::Buffer;
         spec.target = target("buffer_name");
-        if (const json* persistent = findMember(content, "persistent")) {
+        if (const JsonNode* persistent = findMember(content, "persistent")) {
             spec.persistent = boolean(*persistent, "persistent");
         }
     } else if (kind == "tensor_constant") {
@@ -374,7 +374,7 @@ InputSpec inputSpec(const json& source) {
     return spec;
 }
 
-OutputSpec outputSpec(const json& source) {
+OutputSpec outputSpec(const JsonNode& source) {
     const auto [kind, content] = unionValue(source, "an output specification");
     OutputSpec spec;
     const auto target = [&](std::string_view key) { return text(member(content, key), key); };
@@ -397,11 +397,11 @@ OutputSpec outputSpec(const json& source) {
     return spec;
 }
 
-void readSignature(const json& signature, Program& program) {
-    for (const json& spec : array(member(signature, "input_specs"), "input_specs")) {
+void readSignature(const JsonNode& signature, Program& program) {
+    for (const JsonNode& spec : array(member(signature, "input_specs"), "input_specs")) {
         program.inputs.push_back(inputSpec(spec));
     }
-    for (const json& spec : array(member(signature, "output_specs"), "output_specs")) {
+    for (const JsonNode& spec : array(member(signature, "output_specs"), "output_specs")) {
         program.outputs.push_back(outputSpec(spec));
     }
     if (program.inputs.size() != program.graph.inputs.size() || program.outputs.size() != program.graph.outputs.size()) {
@@ -416,19 +416,19 @@ void readSignature(const json& signature, Program& program) {
     }
 }
 
-void readRanges(const json& source, Program& program) {
-    const json* ranges = findMember(source, "range_constraints");
+void readRanges(const JsonNode& source, Program& program) {
+    const JsonNode* ranges = findMember(source, "range_constraints");
     if (ranges == nullptr) {
         return;
     }
-    forEachMember(*ranges, "range_constraints", [&](const std::string& symbol, const json& limits) {
+    forEachMember(*ranges, "range_constraints", [&](const std::string& symbol, const JsonNode& limits) {
         SymbolRange range;
-        const json* minimum = findMember(limits, "min_val");
-        const json* maximum = findMember(limits, "max_val");
-        if (minimum != nullptr && minimum->type() == json::Type::Integer) {
+        const JsonNode* minimum = findMember(limits, "min_val");
+        const JsonNode* maximum = findMember(limits, "max_val");
+        if (minimum != nullptr && minimum->type() == JsonNode::Type::Integer) {
             range.minimum = integer(*minimum, "min_val");
         }
-        if (maximum != nullptr && maximum->type() == json::Type::Integer) {
+        if (maximum != nullptr && maximum->type() == JsonNode::Type::Integer) {
             range.maximum = integer(*maximum, "max_val");
         }
         program.ranges.emplace(symbol, range);
@@ -437,7 +437,7 @@ void readRanges(const json& source, Program& program) {
 
 std::shared_ptr<const Program> readProgram(std::string_view modelJson, const std::string& displayName) {
     const JsonTree tree = parseTree(modelJson, displayName);
-    const json& source = tree.root();
+    const JsonNode& source = tree.root();
     const std::int64_t major = integer(member(member(source, "schema_version"), "major"), "schema_version.major");
     if (major != kSchemaMajor) {
         failUnsupported("the program has torch.export schema version " + std::to_string(major) +
@@ -446,15 +446,15 @@ std::shared_ptr<const Program> readProgram(std::string_view modelJson, const std
     }
     auto program = std::make_shared<Program>();
     ScopeTable scopes;
-    const json& module = member(source, "graph_module");
+    const JsonNode& module = member(source, "graph_module");
     program->graph = GraphBuilder(scopes, 0).build(member(module, "graph"));
     program->scopes = scopes.take();
     readSignature(member(module, "signature"), *program);
     readRanges(source, *program);
-    if (const json* version = findMember(source, "torch_version")) {
+    if (const JsonNode* version = findMember(source, "torch_version")) {
         program->torchVersion = text(*version, "torch_version");
     }
-    if (const json* verifiers = findMember(source, "verifiers"); verifiers != nullptr && verifiers->isArray()) {
+    if (const JsonNode* verifiers = findMember(source, "verifiers"); verifiers != nullptr && verifiers->isArray()) {
         program->verifier = verifiers->size() == 0 ? std::string() : text(*verifiers->begin(), "verifiers");
     }
     return program;

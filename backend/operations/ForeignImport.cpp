@@ -270,6 +270,7 @@ private:
         m_bundle.call["output"] = result.output;
         markOutputs(m_bundle.call["output"]);
         std::vector<Input> inputs;
+        inputs.reserve(result.arguments.size());
         for (const protocol::InspectedArgument& argument : result.arguments) {
             inputs.push_back({argument.pointer,
                               {argument.name},

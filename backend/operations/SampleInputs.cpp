@@ -148,7 +148,7 @@ base::Result<std::vector<std::int64_t>> parseShape(std::string_view text, const 
 base::Result<SampleInput> makeTensor(std::string_view text, const std::string& whole, std::uint64_t seed) {
     const std::size_t open = text.find('[');
     const std::size_t close = text.find(']');
-    const std::optional<ScalarType> type = base::scalarTypeFromName(std::string(text.substr(0, open)));
+    const std::optional<ScalarType> type = base::scalarTypeFromName(text.substr(0, open));
     if (close == std::string_view::npos || !type) {
         return unreadable(whole, "there is no such element type");
     }

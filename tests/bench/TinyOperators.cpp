@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
         return 1;
     }
     std::printf("{\"operators\": %d, \"rounds\": [", plan.value()->operatorCount);
-    const int rounds = std::atoi(argv[2]);
+    const int rounds = static_cast<int>(std::strtol(argv[2], nullptr, 10));
     for (int i = -1; i < rounds; ++i) {
         const long byHandNs = quartileNs([&] { (void)byHand(x, y); });
         const long executorNs = quartileNs([&] { (void)runExecutor(); });

@@ -14,11 +14,11 @@ at::Tensor twice(const at::Tensor& x) {
     return x.add(x);
 }
 
-void addTo(at::Tensor x, const at::Tensor& y) {
+void addTo(const at::Tensor& x, const at::Tensor& y) {
     x.add_(y);
 }
 
-at::Tensor scaleAll(at::Tensor x, double factor, at::TensorList rest) {
+at::Tensor scaleAll(const at::Tensor& x, double factor, at::TensorList rest) {
     x.mul_(factor);
     for (const at::Tensor& each : rest) {
         each.add_(x.sum());

@@ -87,12 +87,12 @@ struct Recorded {
 };
 
 /// Where this thread's operators go instead of being run; null: they are run.
-thread_local std::vector<Recorded>* t_recording = nullptr;
-thread_local c10::StreamId t_stream = 0;
+thread_local std::vector<Recorded>* threadRecording = nullptr;
+thread_local c10::StreamId threadStream = 0;
 
 /// What the host would wait for has no place in a graph.
 void checkNotRecording() {
-    TORCH_CHECK(t_recording == nullptr, "fake device: operation not permitted when stream is capturing");
+    TORCH_CHECK(threadRecording == nullptr, "fake device: operation not permitted when stream is capturing");
 }
 
 class Allocator : public c10::DeviceAllocator {
@@ -178,10 +178,10 @@ public:
     c10::Device getDevice() const override { return kDevice; }
     void setDevice(c10::Device) const override {}
     void uncheckedSetDevice(c10::Device) const noexcept override {}
-    c10::Stream getStream(c10::Device) const override { return stream(t_stream); }
+    c10::Stream getStream(c10::Device) const override { return stream(threadStream); }
     c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override { return stream(1); }
     c10::Stream getDefaultStream(c10::Device) const override { return c10::Stream(c10::Stream::DEFAULT, kDevice); }
-    c10::Stream exchangeStream(c10::Stream next) const override { return stream(std::exchange(t_stream, next.id())); }
+    c10::Stream exchangeStream(c10::Stream next) const override { return stream(std::exchange(threadStream, next.id())); }
     c10::DeviceIndex deviceCount() const noexcept override { return 1; }
     void record(void** event, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {
         checkAlive();
@@ -300,7 +300,9 @@ public:
         at::Tensor copy = onDevice(c10::Storage(c10::Storage::use_byte_size_t(), result.storage().nbytes(), &allocator(), true),
                                    result.dtype());
         copy.unsafeGetTensorImpl()->set_sizes_and_strides(result.sizes(), result.strides(), result.storage_offset());
-        std::memcpy(copy.storage().mutable_data(), result.storage().data(), result.storage().nbytes());
+        if (result.storage().nbytes() > 0) {
+            std::memcpy(copy.storage().mutable_data(), result.storage().data(), result.storage().nbytes());
+        }
         return copy;
     }
 
@@ -353,7 +355,7 @@ void callOnHost(const c10::OperatorHandle& operation, torch::jit::Stack& stack) 
 
 /// Every operator that has no kernel below: the CPU's, on the same memory.
 void runOnHost(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
-    if (t_recording == nullptr) {
+    if (threadRecording == nullptr) {
         launch();
         callOnHost(operation, *stack);
         return;
@@ -369,7 +371,7 @@ void runOnHost(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
     // Run all the same, for the results' shapes and memory.
     callOnHost(operation, *stack);
     const auto resultCount = static_cast<std::ptrdiff_t>(operation.schema().returns().size());
-    t_recording->push_back({operation, std::move(arguments), {stack->end() - resultCount, stack->end()}});
+    threadRecording->push_back({operation, std::move(arguments), {stack->end() - resultCount, stack->end()}});
 }
 
 std::vector<at::Tensor> tensorsIn(torch::jit::Stack stack) {
@@ -392,9 +394,9 @@ public:
 
     void capture_begin(at::MempoolId_t, at::GraphCaptureMode) override {
         checkAlive();
-        TORCH_CHECK(t_stream != 0, "fake device: graphs must be captured on a stream other than the default one");
-        TORCH_CHECK(t_recording == nullptr && m_steps.empty(), "fake device: a graph is recorded already");
-        t_recording = &m_steps;
+        TORCH_CHECK(threadStream != 0, "fake device: graphs must be captured on a stream other than the default one");
+        TORCH_CHECK(threadRecording == nullptr && m_steps.empty(), "fake device: a graph is recorded already");
+        threadRecording = &m_steps;
     }
     void capture_end() override {
         stopRecording();
@@ -438,8 +440,8 @@ public:
 
 private:
     void stopRecording() {
-        if (t_recording == &m_steps) {
-            t_recording = nullptr;
+        if (threadRecording == &m_steps) {
+            threadRecording = nullptr;
         }
     }
 
@@ -466,11 +468,11 @@ at::Tensor emptyStrided(at::IntArrayRef sizes, at::IntArrayRef strides, std::opt
 
 at::Tensor copyFrom(const at::Tensor& source, const at::Tensor& target, bool nonBlocking) {
     checkAlive();
-    if (t_recording != nullptr && isOurs(source) && isOurs(target)) {
+    if (threadRecording != nullptr && isOurs(source) && isOurs(target)) {
         // A copy on the device is an operator like others.
         static const c10::OperatorHandle copy = c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
         ++state().recorded;
-        t_recording->push_back({copy, {target, source, nonBlocking}, {target}});
+        threadRecording->push_back({copy, {target, source, nonBlocking}, {target}});
     } else {
         checkNotRecording();
     }

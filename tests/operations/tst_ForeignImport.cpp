@@ -310,7 +310,9 @@ private slots:
         QVERIFY(m_operations->permissions().addLibrary(library("libcrashing-library.so")).hasValue());
         const auto crashed = m_operations->rebuild("transposed::", {}, {});
         QVERIFY(!crashed.hasValue() && crashed.error().code == ErrorCode::WorkerCrashed);
+#if !defined(__SANITIZE_ADDRESS__)  // It ends a program that crashes with an exit code.
         QVERIFY2(crashed.error().message.find("SIGSEGV") != std::string::npos, crashed.error().message.c_str());
+#endif
         restart();
         QVERIFY(m_operations->rebuild("transposed::", {}, {}).hasValue());
     }
