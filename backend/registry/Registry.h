@@ -175,6 +175,11 @@ public:
     /// Moves the version to the trash; its number is never given again.
     [[nodiscard]] virtual base::Result<void> remove(const std::string& id) = 0;
 
+    /// Stores a measurement of a version; `file` (may be empty) is copied into the registry.
+    [[nodiscard]] virtual base::Result<StoredResult> storeResult(const std::string& id, const StoredResult& result) = 0;
+    /// Newest first. `kind` empty: all.
+    [[nodiscard]] virtual base::Result<std::vector<StoredResult>> results(const std::string& id, const std::string& kind) = 0;
+
     // What follows is Unsupported in a registry that does not offer it.
 
     /// Several facets of one moment in one call, in the order of `fields`.
@@ -215,11 +220,6 @@ public:
 protected:
     /// Unsupported: the registry does not offer `what`.
     [[nodiscard]] base::Error notOffered(const std::string& what) const;
-
-    /// Stores a measurement of a version; `file` (may be empty) is copied into the registry.
-    [[nodiscard]] virtual base::Result<StoredResult> storeResult(const std::string& id, const StoredResult& result) = 0;
-    /// Newest first. `kind` empty: all.
-    [[nodiscard]] virtual base::Result<std::vector<StoredResult>> results(const std::string& id, const std::string& kind) = 0;
 };
 
 /// What an import did.
