@@ -31,6 +31,30 @@ private slots:
 
     void md5_givesTheStandardsExample() { QCOMPARE(base::md5Hex("abc"), std::string("900150983cd24fb0d6963f7d28e17f72")); }
 
+    void piecesOfMd5AndXxh128_giveTheSame() {
+        // xxhsum -H2 of "abc", and RFC 1321.
+        base::Xxh128 xxh;
+        base::Md5 md5;
+        for (const char* piece : {"a", "", "bc"}) {
+            xxh.update(std::string_view(piece));
+            md5.update(std::string_view(piece));
+        }
+        QCOMPARE(base::hexOf(xxh.finishBytes()), std::string("06b05ab6733a618578af5f94892f3950"));
+        QCOMPARE(base::hexOf(md5.finishBytes()), std::string("900150983cd24fb0d6963f7d28e17f72"));
+    }
+
+    void base64_goesBothWays_andTakesNothingElse() {
+        // RFC 4648, section 10.
+        for (const auto& [bytes, text] :
+             {std::pair("", ""), {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}}) {
+            QCOMPARE(base::base64Of(bytes), std::string(text));
+            QCOMPARE(base::bytesOfBase64(text).value(), std::string(bytes));
+        }
+        for (const char* wrong : {"Zg=", "Zg", "Zm9v\n", "Zm9v    ", "Zh==", "====", "Z===", "Zm9!", "Zm8=Zm8="}) {
+            QVERIFY2(!base::bytesOfBase64(wrong), wrong);
+        }
+    }
+
     void lowerHex_isToldFromAnythingElse() {
         QVERIFY(base::isLowerHex("0af9", 4));
         for (const char* text : {"0AF9", "0af", "0af9f", "0ag9", "0af ", ""}) {
