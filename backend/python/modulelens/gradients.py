@@ -27,8 +27,8 @@ from modulelens.values import Scope, ValueEncoder, tensors_in
 class OutputGradients:
     """Keeps the gradient that a backward pass inside the traced block gives each output of a kept call."""
 
-    def __init__(self, store: TensorStore, problems: Problems) -> None:
-        self._encoder = ValueEncoder(store)
+    def __init__(self, encoder: ValueEncoder, problems: Problems) -> None:
+        self._encoder = encoder
         self._problems = problems
         self._handles: list[RemovableHandle] = []
 
@@ -38,8 +38,11 @@ class OutputGradients:
         `encoded` is the output, `scope` that of its encoding.
         """
         watched: set[int] = set()
-        for pointer, reference in tensors_in(encoded, "/output"):
+        for pointer, reference in tensors_in(encoded, "/output", ("tensor", "shard")):
+            if "obj" not in reference:
+                continue
             tensor = scope.tensors[reference["obj"]]
+            tensor = scope.live.get(id(tensor), tensor)
             if not tensor.requires_grad or reference["obj"] in watched:
                 continue
             watched.add(reference["obj"])

@@ -92,7 +92,7 @@ class Sample:
         self._describer, sharding = self._describers({named.module: named.name for named in modules})
         self._meter = accelerator_meter()
         kept = {named.name for named in modules if options.chosen(named.name, named.module)}
-        gradients = OutputGradients(self._store, problems) if options.backward else None
+        gradients = OutputGradients(self._describer.encoder(), problems) if options.backward else None
         recorded = RecorderOptions(kept, options.max_calls, step, options.peak_memory)
         self._recorder = Recorder(self._store, self._describer, problems, recorded, gradients, self._meter, sharding)
         self._watched = WatchedMethods(self._recorder, modules, options.methods)

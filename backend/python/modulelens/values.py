@@ -68,6 +68,7 @@ class Scope:
 
     def __init__(self) -> None:
         self.tensors: list[torch.Tensor] = []
+        self.live: dict[int, Any] = {}  # by the id of what a collective has given: what the model holds of it
         self._numbers: dict[int, int] = {}
         self._storages: dict[int, int] = {}
         self._kept: list[torch.UntypedStorage] = []
@@ -127,7 +128,10 @@ class ValueEncoder:
         if value is None or type(value) in (bool, int) or (type(value) is str and _is_unicode(value)):
             return value
         if self._sharding is not None:
-            value = self._sharding.ready(value)
+            arrived = self._sharding.ready(value)
+            if arrived is not value and self._scope is not None:
+                self._scope.live[id(arrived)] = value
+            value = arrived
         if id(value) in self._open:
             return gap(value, "the value holds itself")
         if len(self._open) > _MAX_DEPTH:

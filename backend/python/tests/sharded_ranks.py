@@ -39,7 +39,9 @@ def built(factory: Callable[[], nn.Module]) -> nn.Module:
 
 def traced(model: nn.Module, store: Path, step: Callable[[], Any], **options: Any) -> ModuleTracer:
     with ModuleTracer(model, store, "model", **options) as tracer:
-        step()
+        output = step()
+        if options.get("backward"):
+            output.square().sum().backward()
     return tracer
 
 
@@ -108,8 +110,10 @@ def _tensor_parallel(store: Path, world: int, step: Callable[[nn.Module], Any], 
     for block in model.blocks:
         parallelize_module(block, mesh, {"fc1": ColwiseParallel(), "fc2": RowwiseParallel()})
     tracer = ModuleTracer(model, store, "model", **options)
-    with contextlib.suppress(RuntimeError), torch.no_grad(), tracer:
-        step(model)
+    with contextlib.suppress(RuntimeError), torch.set_grad_enabled(bool(options.get("backward"))), tracer:
+        output = step(model)
+        if options.get("backward"):
+            output.square().sum().backward()
     return tracer
 
 
@@ -124,7 +128,7 @@ def fsdp2_by_tp(store: Path, rank: int, world: int, **options: Any) -> ModuleTra
         fully_shard(block, mesh=mesh["dp"])
     fully_shard(model, mesh=mesh["dp"])
     replica = mesh.get_local_rank("dp")
-    with torch.no_grad():
+    with torch.set_grad_enabled(bool(options.get("backward"))):
         return traced(model, store, lambda: model(batch(replica)), **options)
 
 
@@ -212,12 +216,13 @@ CASES: dict[str, Callable[..., ModuleTracer]] = {
 def main(arguments: list[str]) -> None:
     case, store, rendezvous, rank, world = arguments[0], Path(arguments[1]), arguments[2], *map(int, arguments[3:5])
     options: dict[str, Any] = dict(part.split("=", 1) for part in arguments[5:])
-    for name in ("programs",):
+    for name in ("programs", "backward", "background"):
         if name in options:
             options[name] = options[name] == "yes"
     torch.set_num_threads(1)
     td.init_process_group("gloo", init_method=f"file://{rendezvous}", rank=rank, world_size=world)
     tracer = CASES[case](store, rank, world, **options)
+    tracer.wait()
     print(f"bundle {tracer.bundle}")
     for problem in tracer.problems:
         print(f"problem {problem}")
