@@ -98,6 +98,39 @@ def fsdp1_flat(store: Path, rank: int, world: int, **options: Any) -> ModuleTrac
     return fsdp1(store, rank, world, original=False, **options)
 
 
+def fsdp1_hybrid(store: Path, rank: int, world: int, zero2: bool = False, **options: Any) -> ModuleTracer:
+    """Sharded inside groups of two ranks, replicated over the groups."""
+    from torch.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
+    from torch.distributed.fsdp.wrap import ModuleWrapPolicy
+
+    strategy = ShardingStrategy._HYBRID_SHARD_ZERO2 if zero2 else ShardingStrategy.HYBRID_SHARD
+    model = FullyShardedDataParallel(
+        built(Net),
+        auto_wrap_policy=ModuleWrapPolicy({Mlp}),
+        device_id=torch.device("cpu"),
+        use_orig_params=True,
+        sharding_strategy=strategy,
+        device_mesh=init_device_mesh("cpu", (world // 2, 2), mesh_dim_names=("replicate", "shard")),
+    )
+    return traced(model, store, lambda: model(batch(rank)), **options)
+
+
+def fsdp1_hybrid_zero2(store: Path, rank: int, world: int, **options: Any) -> ModuleTracer:
+    return fsdp1_hybrid(store, rank, world, zero2=True, **options)
+
+
+def fsdp2_hybrid(store: Path, rank: int, world: int, **options: Any) -> ModuleTracer:
+    """As fsdp1_hybrid, by a mesh of two dimensions."""
+    from torch.distributed.fsdp import fully_shard
+
+    mesh = init_device_mesh("cpu", (world // 2, 2), mesh_dim_names=("replicate", "shard"))
+    model: Any = built(Net)
+    for block in model.blocks:
+        fully_shard(block, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    return traced(model, store, lambda: model(batch(rank)), **options)
+
+
 def tensor_parallel(store: Path, rank: int, world: int, **options: Any) -> ModuleTracer:
     return _tensor_parallel(store, world, lambda model: model(batch(0)), **options)
 
@@ -207,6 +240,7 @@ CASES: dict[str, Callable[..., ModuleTracer]] = {
     case.__name__: case
     for case in (
         *(ddp, fsdp2, fsdp2_mixed, fsdp2_training, fsdp1, fsdp1_flat),
+        *(fsdp1_hybrid, fsdp1_hybrid_zero2, fsdp2_hybrid),
         *(tensor_parallel, fsdp2_by_tp, pipeline, recommender),
         *(killed, raising, untraced, broken_tracer),
     )

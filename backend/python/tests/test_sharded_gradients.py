@@ -14,7 +14,7 @@ from bundle_check import Bundle, check_bundle
 from replay import decoder_of
 from sharded_models import Net
 from sharded_ranks import batch
-from test_sharded import NET, captured, merge, run_ranks
+from test_sharded import NET, assert_weightsOfNet, assert_whole, captured, merge, run_ranks
 
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="torch has no distributed package")
 
@@ -70,6 +70,16 @@ def test_tensorParallel_givesWholeGradients(tmp_path: Path) -> None:
 def test_dataParallel_givesTheFirstRanksGradients(tmp_path: Path, case: str) -> None:
     bundle = captured(tmp_path, case, programs="no", backward="yes")
     assert bundle.index["problems"] == []
+    assert_gradients(bundle)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["fsdp1_hybrid", "fsdp1_hybrid_zero2", "fsdp2_hybrid"])
+def test_hybridSharding_isWhole_withItsGradients(tmp_path: Path, case: str) -> None:
+    bundle = captured(tmp_path, case, 4, programs="no", backward="yes")
+    assert bundle.index["problems"] == [] and bundle.index["ranks"]["merged"][0] == 0
+    assert_whole(bundle)
+    assert_weightsOfNet(bundle)
     assert_gradients(bundle)
 
 
