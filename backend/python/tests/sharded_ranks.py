@@ -236,12 +236,26 @@ def recommender(store: Path, rank: int, world: int, kind: str = "table_wise", **
     return tracer
 
 
+def sequences(store: Path, rank: int, world: int, kind: str = "table_wise", **options: Any) -> ModuleTracer:
+    """Embeddings that are not pooled, sharded by torchrec as `kind` says."""
+    from sharded_recommender import distributed_sequences, gathered_tables, sparse_batch
+
+    model = distributed_sequences(kind, world)
+    _, sparse = sparse_batch(rank)
+    with torch.set_grad_enabled(bool(options.get("backward"))):
+        tracer = traced(model, store, lambda: model(sparse), **options)
+    tables = gathered_tables(model)
+    if rank == 0:
+        torch.save(tables, store.parent / "tables.pt")
+    return tracer
+
+
 CASES: dict[str, Callable[..., ModuleTracer]] = {
     case.__name__: case
     for case in (
         *(ddp, fsdp2, fsdp2_mixed, fsdp2_training, fsdp1, fsdp1_flat),
         *(fsdp1_hybrid, fsdp1_hybrid_zero2, fsdp2_hybrid),
-        *(tensor_parallel, fsdp2_by_tp, pipeline, recommender),
+        *(tensor_parallel, fsdp2_by_tp, pipeline, recommender, sequences),
         *(killed, raising, untraced, broken_tracer),
     )
 }

@@ -11,6 +11,7 @@ import torch
 import torch.distributed as td
 import torchrec
 from torch import nn
+from torchrec.distributed.embedding import EmbeddingCollectionSharder
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.model_parallel import DistributedModelParallel
 from torchrec.distributed.planner import EmbeddingShardingPlanner, ParameterConstraints, Topology
@@ -54,11 +55,15 @@ def distributed_dlrm(kind: str, world: int, rows: int = ROWS) -> nn.Module:
 
     with InitCapture():
         model = dlrm(rows)
+    return _distributed(model, OneKind(), kind, world)
+
+
+def _distributed(model: nn.Module, sharder: Any, kind: str, world: int) -> nn.Module:
     constraints = {f"t{index}": ParameterConstraints(sharding_types=[kind], min_partition=8) for index in range(TABLES)}
     planner = EmbeddingShardingPlanner(
         topology=Topology(world_size=world, compute_device="cpu"), constraints=constraints
     )
-    sharders: list[Any] = [OneKind()]
+    sharders: list[Any] = [sharder]
     plan = planner.collective_plan(model, sharders, td.group.WORLD)
     distributed: nn.Module = DistributedModelParallel(
         model,
@@ -70,11 +75,44 @@ def distributed_dlrm(kind: str, world: int, rows: int = ROWS) -> nn.Module:
     return distributed
 
 
+class Sequences(nn.Module):
+    """Embeddings of each id, not pooled, and a projection of them."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        tables = [
+            torchrec.EmbeddingConfig(
+                name=f"t{index}", embedding_dim=DIMENSION, num_embeddings=rows + 10 * index, feature_names=[f"f{index}"]
+            )
+            for index in range(TABLES)
+        ]
+        self.embeddings = torchrec.EmbeddingCollection(device=torch.device("cpu"), tables=tables)
+        self.project = nn.Linear(DIMENSION, 4)
+
+    def forward(self, sparse: KeyedJaggedTensor) -> torch.Tensor:
+        found = self.embeddings(sparse)
+        projected: torch.Tensor = self.project(torch.cat([found[f"f{index}"].values() for index in range(TABLES)]))
+        return projected
+
+
+def distributed_sequences(kind: str, world: int, rows: int = ROWS) -> nn.Module:
+    """`Sequences` under DistributedModelParallel, every table sharded as `kind` says."""
+
+    class OneKind(EmbeddingCollectionSharder):
+        def sharding_types(self, compute_device_type: str) -> list[str]:
+            return [kind]
+
+    torch.manual_seed(0)
+    with InitCapture():
+        model = Sequences(rows)
+    return _distributed(model, OneKind(), kind, world)
+
+
 def gathered_tables(model: nn.Module) -> dict[str, torch.Tensor]:
     """Every table as torchrec and torch put it together, by collectives: whole on rank 0."""
     tables: dict[str, torch.Tensor] = {}
     for name, value in sorted(model.state_dict().items()):
-        if "embedding_bags" not in name:
+        if "embedding_bags" not in name and "embeddings.embeddings" not in name:
             continue
         if hasattr(value, "local_shards"):
             whole = torch.empty(value.size()) if td.get_rank() == 0 else None

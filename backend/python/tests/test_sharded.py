@@ -279,6 +279,27 @@ def test_shardedEmbeddings_areTheUnshardedCollection(tmp_path: Path, kind: str) 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not HAS_TORCHREC, reason="torchrec is not installed (requirements/sharded.txt)")
+@pytest.mark.parametrize("kind", ["table_wise", "row_wise", "column_wise"])  # data-parallel ones fbgemm pools on CPUs
+@pytest.mark.parametrize("sharded", ["full", "touched-rows"])
+def test_shardedSequences_areTheUnshardedCollection(tmp_path: Path, kind: str, sharded: str) -> None:
+    bundle = captured(tmp_path, "sequences", kind=kind, sharded=sharded)
+    collection = bundle.versions["embeddings"]
+    assert collection["class"] == "torchrec.modules.embedding_modules:EmbeddingCollection"
+    assert sorted(bundle.versions) == ["", "embeddings", "project"]
+    for module in bundle.versions:
+        assert largest_difference(bundle, module) == 0, module
+    gathered = torch.load(tmp_path / "tables.pt", weights_only=True)
+    for table, reference in collection["state"]["tensors"].items():
+        whole = gathered[f"embeddings.{table}"]
+        if "touched_rows_of" in reference:
+            assert reference["touched_rows_of"] == whole.shape[0] > reference["shape"][0]
+        else:
+            assert torch.equal(decoder_of(bundle).tensor(reference), whole), table
+    assert all(version["state"]["programs"] for version in bundle.versions.values())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_TORCHREC, reason="torchrec is not installed (requirements/sharded.txt)")
 @pytest.mark.parametrize("kind", ["table_wise", "row_wise", "column_wise"])
 def test_touchedRows_areTheTable_atTheCapturedIds(tmp_path: Path, kind: str) -> None:
     from sharded_recommender import ROWS, sparse_batch

@@ -157,7 +157,7 @@ class Twins:
         return {"$t": "tensor", **sink.put(live.detach())}
 
     def in_order(self, module: nn.Module, value: Any) -> Any:
-        """Returns an output with the keys of pooled embeddings in the order of the unsharded collection."""
+        """Returns an output with the keys of embeddings in the order of the unsharded collection."""
         twins = self._below(module)
         return _in_order(value, {frozenset(twin.keys): twin.keys for twin in twins}) if twins else value
 
@@ -196,7 +196,8 @@ def _twin_of(module: nn.Module) -> Twin | None:
         tables = [dataclasses.replace(table, init_fn=None) for table in module._embedding_configs]
         plain = modules.EmbeddingCollection(tables=tables, need_indices=module._need_indices, device=meta)
         arguments = {"tables": tables, "need_indices": module._need_indices}
-        return _finished(Twin(module, plain, []), arguments)
+        names = [name for names in plain.embedding_names_by_table() for name in names]
+        return _finished(Twin(module, plain, names), arguments)
     return None
 
 
@@ -213,6 +214,9 @@ def _in_order(value: Any, orders: dict[frozenset[str], list[str]]) -> Any:
     if type(value) in (list, tuple):
         return type(value)(_in_order(item, orders) for item in value)
     jagged = sys.modules["torchrec.sparse.jagged_tensor"]
+    if type(value) is dict:
+        order = orders.get(frozenset(value))
+        return value if order is None or order == list(value) else {key: value[key] for key in order}
     if not isinstance(value, jagged.KeyedTensor):
         return value
     keys = value.keys()
