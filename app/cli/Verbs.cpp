@@ -86,6 +86,8 @@ std::vector<VerbSpec> makeVerbs() {
          with(with(kCommon, kRun),
               with(kMeasure,
                    {{"source", "FILE", "FILE or FILE:CLASS; its classes take the place of captured ones of the same name"},
+                    {"edit", "",
+                     "instead of --source: the captured source, in a file of yours that is written when it is missing"},
                     {"python-path", "DIR", "a changed checkout to import from; may stand several times"},
                     {"python", "PATH", "interpreter of the Python worker"},
                     {"no-benchmark", "", "only compare"},

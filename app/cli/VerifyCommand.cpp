@@ -4,15 +4,14 @@
 #include "app/cli/MeasuringOptions.h"
 #include "app/cli/Runner.h"
 #include "backend/operations/ResultDocuments.h"
+#include "backend/operations/SavedFiles.h"
 #include "backend/operations/Sentences.h"
 #include "backend/operations/Verifying.h"
+#include "backend/operations/WorkingCopy.h"
 #include "backend/protocol/ErrorTable.h"
 
 #include <algorithm>
 #include <cctype>
-#include <condition_variable>
-#include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
 
 namespace modulelens::cli {
@@ -20,8 +19,6 @@ namespace modulelens::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::chrono::milliseconds kLookAgain{200};
 
 bool isClassName(const std::string& text) {
     return !text.empty() &&
@@ -40,28 +37,43 @@ void readSource(const std::string& text, operations::VerifySettings& settings) {
     }
 }
 
-base::Result<operations::VerifySettings> readSettings(const Arguments& arguments, const operations::RunSettings& run) {
+base::Result<operations::VerifySettings> readSettings(const Arguments& arguments, const Runner& runner) {
     operations::VerifySettings settings;
-    settings.run = run;
+    settings.run = runner.settings;
     if (const base::Result<void> read = readMeasuring(arguments, settings); !read) {
         return read.error();
     }
+    if (arguments.has("source") && arguments.has("edit")) {
+        return base::Error{base::ErrorCode::InvalidArgument, "--source and --edit both name the edited source",
+                           "Leave out one of them."};
+    }
     if (arguments.has("source")) {
         readSource(arguments.text("source"), settings);
+    }
+    if (arguments.has("edit")) {
+        const base::Result<operations::WorkingCopy> copy =
+            operations::prepareWorkingCopy(*runner.registry, runner.address, operations::workingCopyFolder());
+        if (!copy) {
+            return copy.error();
+        }
+        settings.file = copy->file;
+        settings.className = copy->className;
     }
     settings.python = arguments.text("python");
     settings.pythonPath = arguments.texts("python-path");
     settings.measures = !arguments.has("no-benchmark");
     if (settings.file.empty() && settings.pythonPath.empty()) {
         return base::Error{base::ErrorCode::InvalidArgument, "'verify' needs edited source",
-                           "Name a file with --source, or a changed checkout with --python-path."};
+                           "Name a file with --source, let --edit write one, or name a changed checkout with --python-path."};
     }
     return settings;
 }
 
-Answer answerOf(const operations::VerifyReport& report) {
+Answer answerOf(const operations::VerifyReport& report, const operations::VerifySettings& settings) {
     Answer answer;
     answer.data = operations::verifyDocument(report);
+    answer.data["file"] =
+        settings.file.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(fs::absolute(settings.file).string());
     answer.text = operations::versionAddress(report.validation.version) + ": " + operations::verifySentence(report) + '\n';
     for (const protocol::LeafResult& leaf : report.validation.leaves) {
         if (leaf.verdict == "fail" || leaf.verdict == "not_comparable") {
@@ -78,45 +90,6 @@ Answer answerOf(const operations::VerifyReport& report) {
     return answer;
 }
 
-/// When each watched file was written, so that any save shows.
-std::map<std::string, fs::file_time_type> stateOf(const operations::VerifySettings& settings) {
-    std::map<std::string, fs::file_time_type> state;
-    std::error_code failed;
-    const auto note = [&](const fs::path& path) {
-        const auto time = fs::last_write_time(path, failed);
-        if (!failed) {
-            state[path.string()] = time;
-        }
-    };
-    if (!settings.file.empty()) {
-        note(settings.file);
-    }
-    for (const std::string& folder : settings.pythonPath) {
-        for (auto entry = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied, failed);
-             !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
-            if (entry->path().extension() == ".py") {
-                note(entry->path());
-            }
-        }
-    }
-    return state;
-}
-
-/// Returns false when the user wants no more.
-bool waitForSave(const operations::VerifySettings& settings, const std::map<std::string, fs::file_time_type>& seen,
-                 const std::stop_token& stop) {
-    std::mutex mutex;
-    std::condition_variable_any changed;
-    std::unique_lock lock(mutex);
-    while (!stop.stop_requested()) {
-        changed.wait_for(lock, stop, kLookAgain, [] { return false; });
-        if (stateOf(settings) != seen) {
-            return !stop.stop_requested();
-        }
-    }
-    return false;
-}
-
 } // namespace
 
 base::Result<Answer> verify(CommandContext& context) {
@@ -124,12 +97,13 @@ base::Result<Answer> verify(CommandContext& context) {
     if (!runner) {
         return runner.error();
     }
-    const base::Result<operations::VerifySettings> settings = readSettings(context.arguments(), runner->settings);
+    const base::Result<operations::VerifySettings> settings = readSettings(context.arguments(), *runner);
     if (!settings) {
         return settings.error();
     }
+    const operations::WatchedFiles watched{settings->file, settings->pythonPath};
     while (true) {
-        const auto seen = stateOf(*settings);
+        const operations::SavedState seen = operations::savedState(watched);
         const base::Result<operations::VerifyReport> report =
             runner->operations->verify(runner->address, *settings, runner->context);
         if (report) {
@@ -138,13 +112,13 @@ base::Result<Answer> verify(CommandContext& context) {
             }
         }
         if (!context.arguments().has("watch")) {
-            return report ? base::Result<Answer>(answerOf(*report)) : report.error();
+            return report ? base::Result<Answer>(answerOf(*report, *settings)) : report.error();
         }
         if (!report && (report.error().code == base::ErrorCode::Cancelled || report.error().code == base::ErrorCode::Timeout)) {
             return report.error();
         }
-        context.publish(report ? base::Result<Answer>(answerOf(*report)) : report.error());
-        if (!waitForSave(*settings, seen, context.stop())) {
+        context.publish(report ? base::Result<Answer>(answerOf(*report, *settings)) : report.error());
+        if (!operations::waitForSave(watched, seen, context.stop())) {
             return base::Error{base::ErrorCode::Cancelled, "'verify --watch' was ended", {}};
         }
     }

@@ -354,9 +354,11 @@ base::Result<BenchmarkReport> runBenchmark(registry::Registry& registry, WorkerJ
         }
         sides.push_back(*std::move(side));
     }
+    sides.front().input.isTrusted = settings.run.isTrusted || settings.isFirstTrusted;
     if (settings.edited && sides.size() == 2) {
         sides.back().input.edited = settings.edited;
     }
+    sides.back().input.needsCode = settings.secondNeedsCode || settings.run.needsCode;
     const base::Result<DeviceLock> lock = DeviceLock::acquire(settings.run.device, context);
     if (!lock) {
         return lock.error();

@@ -26,6 +26,8 @@ struct BenchmarkSettings {
     std::vector<std::string> againstWorker;
     /// Source engine: takes the place of captured classes on the second side.
     std::optional<protocol::EditedSource> edited;
+    bool isFirstTrusted = false;           ///< Source engine: nobody is asked for consent to the code of the first side.
+    bool secondNeedsCode = false;          ///< Source engine: the second side is never rebuilt from the program.
 };
 
 /// A condition that makes a number doubtful. Names as in docs/cli.md, "Flags".

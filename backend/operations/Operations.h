@@ -44,6 +44,9 @@ struct RunSettings {
     std::string train;                     ///< Profile and memory: the optimizer of a training step; empty: none.
     std::string engine = protocol::engine_name::kProgram;   ///< Or kSource: from its class, in a Python worker.
     std::optional<protocol::EditedSource> edited;           ///< Source engine: in the place of captured classes.
+    /// Source engine: the user consented to whatever code this needs, for now; that is not remembered.
+    bool isTrusted = false;
+    bool needsCode = false;                ///< Source engine: never from the program, which holds no changed code.
 };
 
 /// How to import a file that no tracer wrote; bundles need none of it.

@@ -130,6 +130,9 @@ base::Result<protocol::SourceLoadParams> sourceLoadParams(registry::Registry& re
     source.root = input.document.stateDigest;
     source.module = input.summary.module;
     source.edited = input.edited;
+    if (input.needsCode) {
+        source.rungs = {"structure", "init"};
+    }
     source.capturedDevice = textAt(*input.document.environment, "device");
     for (const capture::CallDocument& call : input.document.calls) {
         source.values.push_back(*call.json);

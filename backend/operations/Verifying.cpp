@@ -33,6 +33,8 @@ base::Result<VerifyReport> runVerification(registry::Registry& registry, WorkerJ
     }
     RunSettings run = settings.run;
     run.engine = protocol::engine_name::kSource;
+    // An edit that does not run must not pass because the captured program does.
+    run.needsCode = true;
     if (!settings.file.empty()) {
         base::Result<protocol::EditedSource> edited = readEditedSource(settings.file, settings.className);
         if (!edited) {
@@ -53,7 +55,11 @@ base::Result<VerifyReport> runVerification(registry::Registry& registry, WorkerJ
     BenchmarkSettings measuring;
     measuring.run = run;
     measuring.run.edited.reset();
+    measuring.run.needsCode = false;
+    measuring.secondNeedsCode = true;
     measuring.edited = run.edited;
+    // Who consented to the edited code, which by now was rebuilt, consented to the same code without the edit.
+    measuring.isFirstTrusted = !report.validation.how.empty();
     measuring.mode = settings.mode;
     measuring.repetitions = settings.repetitions;
     measuring.budgetMs = settings.budgetMs;

@@ -127,6 +127,8 @@ base::Result<VersionInput> readRunInput(registry::Registry& registry, const std:
     if (input) {
         input->usesSource = settings.engine == protocol::engine_name::kSource;
         input->edited = settings.edited;
+        input->isTrusted = settings.isTrusted;
+        input->needsCode = settings.needsCode;
     }
     return input;
 }

@@ -24,6 +24,8 @@ struct VersionInput {
     std::string noProgramReason;   ///< Why there is none.
     bool usesSource = false;       ///< The source engine rebuilds it from its class; a program is not needed.
     std::optional<protocol::EditedSource> edited;   ///< Source engine: classes in the place of captured ones.
+    bool isTrusted = false;        ///< Source engine: nobody is asked for consent to the code.
+    bool needsCode = false;        ///< Source engine: never from the program.
 
     [[nodiscard]] const capture::CallDocument& call() const { return document.calls[callIndex]; }
     /// "bert::encoder.layer.0@v1".

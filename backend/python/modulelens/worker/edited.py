@@ -108,8 +108,9 @@ _PREFIX = "_modulelens_edited_"
 
 
 def _execute(file: Path, content: bytes, root_class: str, resolver: CodeResolver) -> types.ModuleType:
-    """Runs the file as a module beside the captured class's own, so that relative imports find the same."""
+    """Runs the file as a module beside the captured class's own: its relative imports and its names are known."""
     home = root_class.partition(":")[0]
+    missing = ""
     name = f"{_PREFIX}{hashlib.sha256(content).hexdigest()[:12]}"
     module = types.ModuleType(name)
     module.__file__ = str(file)
@@ -117,8 +118,12 @@ def _execute(file: Path, content: bytes, root_class: str, resolver: CodeResolver
         resolver.module_class(root_class)
         parent = importlib.import_module(home)
         module.__package__ = parent.__package__ or ""
-    except WorkerError:
+        # A captured class alone, without the imports above it, runs as it did at home.
+        names = {name: value for name, value in vars(parent).items() if not _is_special(name)}
+        module.__dict__.update(names)
+    except WorkerError as error:
         module.__package__ = ""
+        missing = f" (the names of {home} are not known: {error.message})"
     sys.modules[name] = module
     linecache.checkcache(str(file))
     try:
@@ -127,10 +132,15 @@ def _execute(file: Path, content: bytes, root_class: str, resolver: CodeResolver
         line = next((frame.lineno for frame in _frames(error) if frame.filename == str(file)), None)
         line = error.lineno if isinstance(error, SyntaxError) and error.lineno else line
         where = f"{file.name}:{line}" if line else file.name
+        more = missing if isinstance(error, NameError) else ""
         raise WorkerError(
-            "invalid_argument", f"the edited source does not run: {where}: {type(error).__name__}: {error}"
+            "invalid_argument", f"the edited source does not run: {where}: {type(error).__name__}: {error}{more}"
         ) from error
     return module
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
 
 
 def _frames(error: BaseException) -> list[inspect.FrameInfo]:
