@@ -237,31 +237,41 @@ std::string makeHeader(const std::vector<SafetensorsInput>& tensors, const std::
     return text;
 }
 
+/// The file's pieces; `places` gets each tensor's place from the start of the file.
+SafetensorsPieces layOut(const std::vector<SafetensorsInput>& tensors, const std::map<std::string, std::string>& metadata,
+                         std::map<std::string, SafetensorsEntry>& places) {
+    const std::string header = makeHeader(tensors, metadata, places);
+    std::string head;
+    for (std::size_t i = 0; i < kLengthBytes; ++i) {
+        head.push_back(static_cast<char>((header.size() >> (8 * i)) & 0xffU));
+    }
+    head += header;
+    static constexpr std::array<std::byte, kAlignment> kZeros{};
+    SafetensorsPieces result{std::make_shared<const std::string>(std::move(head)), {}};
+    result.pieces.reserve(1 + 2 * tensors.size());
+    result.pieces.push_back(std::as_bytes(std::span(*result.head)));
+    const std::uint64_t dataStart = result.head->size();
+    std::uint64_t offset = dataStart;
+    for (const SafetensorsInput& tensor : tensors) {
+        const std::uint64_t gap = gapBefore(offset);
+        result.pieces.push_back(std::span(kZeros).first(static_cast<std::size_t>(gap)));
+        result.pieces.push_back(tensor.bytes);
+        offset += gap + tensor.bytes.size();
+        places[tensor.key].offset += dataStart;
+    }
+    return result;
+}
+
 base::Result<std::map<std::string, SafetensorsEntry>> writeFile(base::FileSystem& files, const std::filesystem::path& path,
                                                                 const std::vector<SafetensorsInput>& tensors,
                                                                 const std::map<std::string, std::string>& metadata) {
     std::map<std::string, SafetensorsEntry> places;
-    const std::string header = makeHeader(tensors, metadata, places);
-    std::array<std::byte, kLengthBytes> length{};
-    for (std::size_t i = 0; i < kLengthBytes; ++i) {
-        length[i] = static_cast<std::byte>((header.size() >> (8 * i)) & 0xffU);
-    }
-    const std::uint64_t dataStart = kLengthBytes + header.size();
+    const SafetensorsPieces laidOut = layOut(tensors, metadata, places);
     auto file = files.create(path);
     if (!file) {
         return file.error();
     }
-    static constexpr std::array<std::byte, kAlignment> kZeros{};
-    std::vector<std::span<const std::byte>> pieces{length, std::as_bytes(std::span(header))};
-    std::uint64_t offset = dataStart;
-    for (const SafetensorsInput& tensor : tensors) {
-        const std::uint64_t gap = gapBefore(offset);
-        pieces.push_back(std::span(kZeros).first(static_cast<std::size_t>(gap)));
-        pieces.push_back(tensor.bytes);
-        offset += gap + tensor.bytes.size();
-        places[tensor.key].offset += dataStart;
-    }
-    for (const std::span<const std::byte> piece : pieces) {
+    for (const std::span<const std::byte> piece : laidOut.pieces) {
         const auto appended = (*file)->append(piece);
         if (!appended) {
             return appended.error();
@@ -291,6 +301,18 @@ base::Result<std::map<std::string, SafetensorsEntry>> writeSafetensors(base::Fil
         return valid.error();
     }
     return base::guarded("writing '" + path.string() + "'", [&] { return writeFile(files, path, tensors, metadata); });
+}
+
+base::Result<SafetensorsPieces> layOutSafetensors(const std::vector<SafetensorsInput>& tensors,
+                                                  const std::map<std::string, std::string>& metadata) {
+    const auto valid = checkInputs(tensors);
+    if (!valid) {
+        return valid.error();
+    }
+    return base::guarded("laying out tensors", [&] {
+        std::map<std::string, SafetensorsEntry> places;
+        return layOut(tensors, metadata, places);
+    });
 }
 
 std::string safetensorsDtype(const std::string& torchName) {

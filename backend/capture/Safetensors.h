@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -47,6 +48,16 @@ struct SafetensorsInput {
 [[nodiscard]] base::Result<std::map<std::string, SafetensorsEntry>> writeSafetensors(
     base::FileSystem& files, const std::filesystem::path& path, const std::vector<SafetensorsInput>& tensors,
     const std::map<std::string, std::string>& metadata);
+
+/// A safetensors file in pieces that lie where they are, to be sent without being copied together.
+struct SafetensorsPieces {
+    std::shared_ptr<const std::string> head;   ///< Length and header; kept alive for `pieces`.
+    std::vector<std::span<const std::byte>> pieces;
+};
+
+/// What writeSafetensors would write: the same bytes. The tensors' bytes outlive the result. InvalidArgument as there.
+[[nodiscard]] base::Result<SafetensorsPieces> layOutSafetensors(const std::vector<SafetensorsInput>& tensors,
+                                                                const std::map<std::string, std::string>& metadata);
 
 /// safetensors dtype name for a PyTorch dtype name, or "U8" when safetensors has none.
 [[nodiscard]] std::string safetensorsDtype(const std::string& torchName);

@@ -105,7 +105,8 @@ struct Client::Data {
                 attempt.error = parsed.error();
                 return attempt;
             }
-            const bool withCredentials = credentialsBase && isBelow(*parsed, *credentialsBase);
+            const bool isAllowed = request.withCredentials && (redirects == 0 || request.method != Method::Get);
+            const bool withCredentials = isAllowed && credentialsBase && isBelow(*parsed, *credentialsBase);
             attempt = connection.send(request, url, withCredentials, settings, stop);
             if (attempt.error || !isRedirect(attempt.response.status)) {
                 if (!attempt.error) {

@@ -34,6 +34,11 @@ struct Request {
     std::vector<Header> headers;
     /// Sent with Post and Put, with its length; the caller keeps it alive until send() returns.
     std::span<const std::byte> body;
+    /// Sent after `body`, one after the other, without being copied together; kept alive in the same way.
+    std::vector<std::span<const std::byte>> bodyPieces;
+    /// Sends the client's credentials, if the address lies below Credentials::baseUrl. A Get loses them with its first redirect,
+    /// which may lead to a storage.
+    bool withCredentials = false;
     /// Called once before the body of an answer of 2xx; an error ends the request with it.
     std::function<base::Result<void>(const ResponseHead&)> onHead;
     /// Takes the body of an answer of 2xx piece by piece; an error ends the request with it. Without it the body is kept.
@@ -68,7 +73,8 @@ struct ClientSettings {
 };
 
 /// Requests over http and https by libcurl. TLS is always verified. Proxies as the environment says (https_proxy, no_proxy, ...).
-/// Credentials go to addresses below Credentials::baseUrl alone, also after redirects; redirects from https to http are refused.
+/// Credentials go only with requests that ask for them, to
+/// addresses below Credentials::baseUrl alone, also after redirects; redirects from https to http are refused.
 /// Connections are kept and used again. Thread-safe: each call uses a connection of its own.
 class Client {
 public:

@@ -135,19 +135,48 @@ std::size_t onBodyBytes(char* data, std::size_t size, std::size_t count, void* p
     return contained(state, take, std::size_t{0});
 }
 
+/// Bytes of the request's body from `offset` on, as far as they lie together; empty at the end.
+std::span<const std::byte> bodyFrom(const Request& request, std::size_t offset) {
+    if (offset < request.body.size()) {
+        return request.body.subspan(offset);
+    }
+    offset -= request.body.size();
+    for (const std::span<const std::byte> piece : request.bodyPieces) {
+        if (offset < piece.size()) {
+            return piece.subspan(offset);
+        }
+        offset -= piece.size();
+    }
+    return {};
+}
+
+std::size_t bodySize(const Request& request) {
+    std::size_t size = request.body.size();
+    for (const std::span<const std::byte> piece : request.bodyPieces) {
+        size += piece.size();
+    }
+    return size;
+}
+
 std::size_t onSend(char* buffer, std::size_t size, std::size_t count, void* pointer) {
     auto& state = *static_cast<TransferState*>(pointer);
-    const std::size_t piece = std::min(size * count, state.request.body.size() - state.sent);
-    if (piece > 0) {
-        std::memcpy(buffer, state.request.body.data() + state.sent, piece);
+    std::size_t filled = 0;
+    while (filled < size * count) {
+        const std::span<const std::byte> bytes = bodyFrom(state.request, state.sent);
+        const std::size_t piece = std::min(size * count - filled, bytes.size());
+        if (piece == 0) {
+            break;
+        }
+        std::memcpy(buffer + filled, bytes.data(), piece);
+        filled += piece;
+        state.sent += piece;
     }
-    state.sent += piece;
-    return piece;
+    return filled;
 }
 
 int onSeek(void* pointer, curl_off_t offset, int origin) {
     auto& state = *static_cast<TransferState*>(pointer);
-    if (origin != SEEK_SET || offset < 0 || static_cast<std::uint64_t>(offset) > state.request.body.size()) {
+    if (origin != SEEK_SET || offset < 0 || static_cast<std::uint64_t>(offset) > bodySize(state.request)) {
         return CURL_SEEKFUNC_FAIL;
     }
     state.sent = static_cast<std::size_t>(offset);
@@ -261,7 +290,7 @@ void setUp(CURL* easy, TransferState& state, const std::string& url, bool withCr
     curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, &onProgress);
     curl_easy_setopt(easy, CURLOPT_XFERINFODATA, &state);
-    const auto length = static_cast<curl_off_t>(state.request.body.size());
+    const auto length = static_cast<curl_off_t>(bodySize(state.request));
     if (state.request.method == Method::Post) {
         curl_easy_setopt(easy, CURLOPT_POST, 1L);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, length);

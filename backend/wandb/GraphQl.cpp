@@ -108,6 +108,7 @@ base::Result<json> GraphQl::run(const std::string& operation, const std::string&
         http::Request request;
         request.method = http::Method::Post;
         request.url = m_baseUrl + "/graphql";
+        request.withCredentials = true;
         request.headers = {{"Content-Type", "application/json"}};
         if (!m_userName.empty()) {
             request.headers.push_back({"X-WANDB-USERNAME", m_userName});

@@ -11,6 +11,8 @@ digests, STAND_IN_KEY is the key that it accepts. POST /_control with {"do": ...
 from __future__ import annotations
 
 import argparse
+import base64
+import contextlib
 import gzip
 import hashlib
 import json
@@ -186,8 +188,6 @@ class Server:
         return _json_answer({"error": "not found"}, 404)
 
     def _is_signed_in(self, headers: dict[str, str]) -> bool:
-        import base64
-
         wanted = "Basic " + base64.b64encode(f"api:{self._store.key}".encode()).decode()
         return headers.get("authorization") == wanted
 
@@ -292,8 +292,6 @@ class Server:
             if len(parts) != (8 if by_artifact else 7):
                 return _json_answer({"error": "not found"}, 404)
             digest = urllib.parse.unquote(parts[-2])
-            import base64
-
             key = blob_key(parts[-3], base64.b64encode(bytes.fromhex(digest)).decode())
             if key not in self._store.blobs:
                 return _json_answer({"error": "not found"}, 404)
@@ -328,7 +326,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(content)
+            with contextlib.suppress(ConnectionError):  # The client has stopped.
+                self.wfile.write(content)
 
     do_GET = do_POST = do_PUT = do_HEAD = _serve
 
