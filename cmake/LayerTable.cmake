@@ -11,7 +11,7 @@ ml_layer(protocol DIR backend/protocol QT_FREE MAY_USE base rpc THIRD_PARTY nloh
 ml_layer(capture DIR backend/capture QT_FREE MAY_USE base THIRD_PARTY nlohmann_json)
 ml_layer(graph DIR backend/graph QT_FREE MAY_USE base THIRD_PARTY nlohmann_json)
 ml_layer(profile DIR backend/profile QT_FREE MAY_USE base graph capture THIRD_PARTY nlohmann_json)
-ml_layer(registry DIR backend/registry QT_FREE MAY_USE base capture profile THIRD_PARTY sqlitecpp nlohmann_json)
+ml_layer(registry DIR backend/registry QT_FREE MAY_USE base capture profile THIRD_PARTY sqlitecpp roaring nlohmann_json)
 ml_layer(http DIR backend/http QT_FREE MAY_USE base THIRD_PARTY curl)
 ml_layer(wandb DIR backend/wandb QT_FREE MAY_USE base capture profile registry http THIRD_PARTY nlohmann_json)
 ml_layer(workerclient DIR backend/workerclient MAY_USE base rpc protocol THIRD_PARTY qtcore nlohmann_json)

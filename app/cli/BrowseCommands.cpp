@@ -33,10 +33,6 @@ std::string shapeText(const std::vector<std::int64_t>& shape) {
 }
 
 base::Result<registry::SearchRequest> searchRequest(const Arguments& arguments) {
-    static const std::map<std::string, registry::SortKey> kSorts = {{"newest", registry::SortKey::Newest},
-                                                                    {"name", registry::SortKey::Name},
-                                                                    {"parameters", registry::SortKey::Parameters},
-                                                                    {"latency", registry::SortKey::Latency}};
     registry::SearchRequest request;
     request.query = joined(arguments.positionals(), " ");
     const base::Result<std::optional<int>> limit = arguments.integer("limit", 1, 1000);
@@ -46,14 +42,65 @@ base::Result<registry::SearchRequest> searchRequest(const Arguments& arguments) 
     request.limit = limit->value_or(request.limit);
     request.cursor = arguments.text("cursor");
     if (arguments.has("sort")) {
-        const auto sort = kSorts.find(arguments.text("sort"));
-        if (sort == kSorts.end()) {
+        const std::optional<registry::SortKey> sort = registry::sortKeyOf(arguments.text("sort"));
+        if (!sort) {
+            std::string names;
+            for (const std::string_view name : registry::sortKeyNames()) {
+                names += (names.empty() ? "" : ", ") + std::string(name);
+            }
             return base::Error{base::ErrorCode::InvalidArgument, "'" + arguments.text("sort") + "' is no value for --sort",
-                               "Give newest, name, parameters or latency."};
+                               "Give one of " + names + "."};
         }
-        request.sort = sort->second;
+        request.sort = *sort;
     }
     return request;
+}
+
+/// --saved puts a saved search before the query, --save keeps the query or, when it is empty, forgets the name.
+base::Result<void> useSavedSearches(registry::Registry& registry, const Arguments& arguments,
+                                    registry::SearchRequest& request) {
+    if (arguments.has("save")) {
+        const std::string name = arguments.text("save");
+        return request.query.empty() ? registry.removeSavedSearch(name) : registry.saveSearch({name, request.query});
+    }
+    if (!arguments.has("saved")) {
+        return {};
+    }
+    const base::Result<std::vector<registry::SavedSearch>> searches = registry.savedSearches();
+    if (!searches) {
+        return searches.error();
+    }
+    std::string names;
+    for (const registry::SavedSearch& search : *searches) {
+        if (search.name == arguments.text("saved")) {
+            request.query = search.query + (request.query.empty() ? "" : ' ' + request.query);
+            return {};
+        }
+        names += (names.empty() ? "'" : ", '") + search.name + '\'';
+    }
+    return base::Error{base::ErrorCode::NotFound, "There is no saved search '" + arguments.text("saved") + "'",
+                       names.empty() ? "Save one with --save NAME." : "There are " + names + "."};
+}
+
+void addFacets(const std::vector<registry::Facet>& facets, Answer& answer) {
+    constexpr std::size_t kShown = 10;
+    ordered_json document = ordered_json::object();
+    for (const registry::Facet& facet : facets) {
+        ordered_json values = ordered_json::array();
+        std::string line;
+        for (const registry::FacetValue& value : facet.values) {
+            values.push_back({{"value", value.value}, {"count", value.count}});
+            if (values.size() <= kShown) {
+                line += (line.empty() ? "" : ", ") + value.value + " (" + std::to_string(value.count) + ')';
+            }
+        }
+        if (facet.values.size() > kShown) {
+            line += " and " + std::to_string(facet.values.size() - kShown) + " more";
+        }
+        answer.text += facet.field + ": " + (line.empty() ? "none" : line) + '\n';
+        document[facet.field] = std::move(values);
+    }
+    answer.data["facets"] = std::move(document);
 }
 
 std::string searchText(const registry::SearchPage& page) {
@@ -216,13 +263,18 @@ base::Result<std::string> classSource(registry::Registry& registry, const captur
 } // namespace
 
 base::Result<Answer> search(CommandContext& context) {
-    const base::Result<registry::SearchRequest> request = searchRequest(context.arguments());
+    base::Result<registry::SearchRequest> request = searchRequest(context.arguments());
     if (!request) {
         return request.error();
     }
-    const auto registry = context.openRegistry(Access::Reading);
+    const bool isSaving = context.arguments().has("save");
+    const auto registry = context.openRegistry(isSaving ? Access::Writing : Access::Reading);
     if (!registry) {
         return registry.error();
+    }
+    base::Result<void> saved = useSavedSearches(**registry, context.arguments(), *request);
+    if (!saved) {
+        return saved.error();
     }
     const base::Result<registry::SearchPage> page = (*registry)->search(*request);
     if (!page) {
@@ -237,6 +289,14 @@ base::Result<Answer> search(CommandContext& context) {
                    {"next_cursor", page->nextCursor.empty() ? ordered_json() : ordered_json(page->nextCursor)},
                    {"versions", std::move(versions)}};
     answer.text = searchText(*page);
+    if (context.arguments().has("facets")) {
+        const base::Result<std::vector<registry::Facet>> facets =
+            (*registry)->facets({"model", "class", "tag", "device", "dtype"}, request->query);
+        if (!facets) {
+            return facets.error();
+        }
+        addFacets(*facets, answer);
+    }
     return answer;
 }
 

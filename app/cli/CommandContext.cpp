@@ -101,13 +101,13 @@ base::Result<operations::OperationContext> CommandContext::operationContext() co
     return context;
 }
 
-registry::ByteProgress CommandContext::byteProgress() const {
+registry::ByteProgress CommandContext::byteProgress(const std::string& what) const {
     if (::isatty(STDERR_FILENO) == 0) {
         return {};
     }
-    return [](std::uint64_t done, std::uint64_t total) {
+    return [what](std::uint64_t done, std::uint64_t total) {
         if (total > 0) {
-            std::fprintf(stderr, "\r\033[Kimport %d %%%s",
+            std::fprintf(stderr, "\r\033[K%s %d %%%s", what.c_str(),
                          static_cast<int>(100.0 * static_cast<double>(done) / static_cast<double>(total)),
                          done >= total ? "\r\033[K" : "");
         }

@@ -31,6 +31,10 @@ const std::map<std::string_view, Command>& commands() {
         {"delete", deleteVersions},
         {"open", openExplorer},
         {"consent", consent},
+        {"registry", registryNoun},
+        {"export", exportVersions},
+        {"note", note},
+        {"link", link},
     };
     return table;
 }

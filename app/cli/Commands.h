@@ -35,8 +35,8 @@ public:
 
     /// Progress and log go to standard error when that is a terminal.
     [[nodiscard]] base::Result<operations::OperationContext> operationContext() const;
-    /// For imports: percent on standard error when that is a terminal, else nothing.
-    [[nodiscard]] registry::ByteProgress byteProgress() const;
+    /// Percent behind `what` on standard error when that is a terminal, else nothing.
+    [[nodiscard]] registry::ByteProgress byteProgress(const std::string& what = "import") const;
     /// --device, --threads and --call.
     [[nodiscard]] base::Result<operations::RunSettings> runSettings() const;
     /// Gives `operations` what --trust and --ops-library allow. ConsentNeeded, NotFound: a library.
@@ -85,6 +85,10 @@ using Command = base::Result<Answer> (*)(CommandContext& context);
 [[nodiscard]] base::Result<Answer> tag(CommandContext& context);
 [[nodiscard]] base::Result<Answer> deleteVersions(CommandContext& context);
 [[nodiscard]] base::Result<Answer> openExplorer(CommandContext& context);
+[[nodiscard]] base::Result<Answer> registryNoun(CommandContext& context);
+[[nodiscard]] base::Result<Answer> exportVersions(CommandContext& context);
+[[nodiscard]] base::Result<Answer> note(CommandContext& context);
+[[nodiscard]] base::Result<Answer> link(CommandContext& context);
 
 /// Runs the program: reads `words`, runs the verb, prints. Returns the exit code.
 [[nodiscard]] int runCommandLine(const std::vector<std::string>& words);

@@ -64,6 +64,7 @@ struct BundleIndex {
     std::string model;
     bool complete = true;
     std::string incompleteReason;
+    bool isPartial = false;              ///< Its runs may name versions that it does not hold.
     std::vector<std::string> tags;
     std::map<std::string, AttributeValue> attributes;
     std::vector<BundleFile> runs;

@@ -144,6 +144,9 @@ BundleIndex readIndex(std::string_view text, const std::string& document) {
     index.model = view.at("model").string();
     index.complete = view.at("complete").boolean();
     index.incompleteReason = view.stringOr("incomplete_reason", "");
+    if (const auto partial = view.find("partial")) {
+        index.isPartial = partial->boolean();
+    }
     index.tags = view.at("tags").strings();
     index.attributes = readAttributes(view.at("attributes"));
     index.runs = readFiles(view.at("runs"), "sha256");

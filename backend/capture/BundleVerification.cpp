@@ -170,6 +170,9 @@ private:
                     continue;
                 }
                 const auto version = callCounts.find(call.version);
+                if (version == callCounts.end() && m_index.isPartial) {
+                    continue;
+                }
                 if (version == callCounts.end() || static_cast<std::size_t>(call.versionCall) >= version->second) {
                     failCorrupt("'" + file.name + "' refers to a version or a call that the bundle does not hold");
                 }

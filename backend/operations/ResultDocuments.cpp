@@ -272,7 +272,11 @@ ordered_json versionDocument(const registry::VersionSummary& version) {
             {"call_count", version.callCount},
             {"verdict", textOrNull(version.verdict)},
             {"exact", version.verdict.empty() ? ordered_json() : ordered_json(version.exact)},
-            {"latency_ns", orNull(version.latencyNs)}};
+            {"latency_ns", orNull(version.latencyNs)},
+            {"flops", orNull(version.flops)},
+            {"bytes_moved", orNull(version.bytesMoved)},
+            {"activation_bytes", orNull(version.activationBytes)},
+            {"peak_bytes", orNull(version.peakBytes)}};
 }
 
 ordered_json validationDocument(const ValidationReport& report) {

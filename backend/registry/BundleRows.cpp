@@ -3,7 +3,7 @@
 #include "backend/registry/BundleRows.h"
 
 #include "backend/base/Digest.h"
-#include "backend/registry/QuerySql.h"
+#include "backend/registry/Names.h"
 #include "backend/registry/Summaries.h"
 #include "backend/registry/Timestamp.h"
 

@@ -127,6 +127,17 @@ ConnectionPool::Lease ConnectionPool::lend() {
     return {this, std::make_unique<Connection>(databaseUri(m_path, m_immutable), flags)};
 }
 
+void ConnectionPool::closeIdle() {
+    std::vector<std::unique_ptr<Connection>> idle;
+    const base::MutexLock lock(m_mutex);
+    idle.swap(m_free);
+}
+
+void ConnectionPool::close() {
+    m_isClosed = true;
+    closeIdle();
+}
+
 void bindDigest(SQLite::Statement& statement, int index, const std::string& hex) {
     std::array<std::uint8_t, 32> bytes{};
     for (std::size_t i = 0; i < bytes.size(); ++i) {

@@ -8,6 +8,7 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -20,6 +21,9 @@ namespace modulelens::registry {
 /// Error for a SQLite exception about the database at `path`: a full disk is StorageFull, a read-only or unreadable file
 /// PermissionDenied, a damaged one Corrupt, a lock held for too long Timeout.
 [[nodiscard]] base::Error errorFromSqlite(const SQLite::Exception& exception, const std::filesystem::path& path);
+
+class Connection;
+void foldPending(Connection& connection);   // SearchIndex.h
 
 /// One SQLite connection with its prepared statements. Confined to its thread while it is lent out by the pool.
 class Connection {
@@ -63,6 +67,11 @@ public:
 
     [[nodiscard]] const std::filesystem::path& path() const { return m_path; }
 
+    /// Closes the connections that nobody uses.
+    void closeIdle();
+    /// From now on everything is answered with Unavailable: the registry has gone elsewhere.
+    void close();
+
     /// A free connection, or a new one. Throws SQLite::Exception.
     [[nodiscard]] Lease lend();
 
@@ -85,7 +94,8 @@ public:
         });
     }
 
-    /// As run(), inside a write transaction that commits when `body` succeeds and leaves no trace when it does not.
+    /// As run(), inside a write transaction that commits, the search index up to date, when `body` succeeds and leaves no trace when it
+    /// does not.
     template <class Body>
     [[nodiscard]] auto write(Body&& body) noexcept -> decltype(body(std::declval<Connection&>())) {
         return guardedRun([&] {
@@ -93,6 +103,7 @@ public:
             SQLite::Transaction transaction((*lease).database(), SQLite::TransactionBehavior::IMMEDIATE);
             auto result = body(*lease);
             if (result) {
+                foldPending(*lease);
                 (*lease).resetStatements();
                 transaction.commit();
             }
@@ -103,6 +114,11 @@ public:
 private:
     template <class Body>
     auto guardedRun(Body&& body) noexcept -> decltype(body()) {
+        if (m_isClosed) {
+            return base::Error{base::ErrorCode::Unavailable,
+                               "The registry was moved away from " + m_path.parent_path().string() + ".",
+                               "Open it where it is now."};
+        }
         try {
             return body();
         } catch (const SQLite::Exception& exception) {
@@ -117,6 +133,7 @@ private:
     const bool m_immutable;
     base::Mutex m_mutex;
     std::vector<std::unique_ptr<Connection>> m_free ML_GUARDED_BY(m_mutex);
+    std::atomic<bool> m_isClosed = false;
 };
 
 /// Binds the 32 bytes of a sha256 given in hex. Requires: 64 hex digits.

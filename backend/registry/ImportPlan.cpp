@@ -308,6 +308,16 @@ base::Result<ImportPlan> planImport(capture::Bundle& bundle) {
     return base::guarded("reading the bundle " + bundle.path().string(), [&] { return Planner(bundle).plan(); });
 }
 
+std::set<std::string> nodesNamedIn(const capture::NodeDocument& node) {
+    PlannedObject object;
+    for (const auto& values : {node.init, node.attributes}) {
+        if (values) {
+            collectReferences(*values, object);
+        }
+    }
+    return std::move(object.children);
+}
+
 base::Result<void> checkLabel(const std::string& name, const std::string& what) {
     const auto refuse = [&](const std::string& why) {
         return base::Error{base::ErrorCode::InvalidArgument,

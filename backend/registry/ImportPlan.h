@@ -4,6 +4,7 @@
 
 #include "backend/base/Result.h"
 #include "backend/capture/Bundle.h"
+#include "backend/capture/NodeDocument.h"
 #include "backend/capture/Safetensors.h"
 
 #include <cstdint>
@@ -68,6 +69,9 @@ struct ImportPlan {
 
 /// Reads the plan. Requires: bundle.verify() succeeded. Corrupt: a time that is none, names that contradict the collection id.
 [[nodiscard]] base::Result<ImportPlan> planImport(capture::Bundle& bundle);
+
+/// Digests of nodes that values of the node name: modules inside attributes and arguments of its construction.
+[[nodiscard]] std::set<std::string> nodesNamedIn(const capture::NodeDocument& node);
 
 /// InvalidArgument unless `name` may be a tag, an alias or an attribute key: not empty, at most 128 characters, no control
 /// characters, valid UTF-8. `what` names it in the message: "tag".

@@ -153,12 +153,10 @@ StagedFiles::StagedFiles(base::FileSystem& files, const RegistryLayout& layout, 
 
 StagedFiles::~StagedFiles() {
     bool clean = true;
-    if (!m_kept) {
-        for (const std::string& name : m_published) {
-            clean = m_files.remove(m_layout.folder() / name).hasValue() && clean;
-        }
+    for (const std::string& name : m_kept ? m_doomed : m_published) {
+        clean = m_files.remove(m_layout.folder() / name).hasValue() && clean;
     }
-    // While a published file could not be taken back, the journal stays for recover().
+    // While a file could not be removed, the journal stays for recover().
     if (m_journalMade && clean) {
         static_cast<void>(m_files.remove(m_layout.journal()).hasValue());
     }
@@ -219,6 +217,9 @@ base::Result<void> StagedFiles::writeJournal() {
     for (const auto& [name, temporaryName] : m_staged) {
         text += name + "\n";
     }
+    for (const std::string& name : m_doomed) {
+        text += name + "\n";
+    }
     m_journalMade = true;
     base::Result<void> done = writeFile(m_files, m_layout.journal(), bytesOf(text));
     if (done) {
@@ -228,7 +229,7 @@ base::Result<void> StagedFiles::writeJournal() {
 }
 
 base::Result<void> StagedFiles::publish() {
-    if (m_staged.empty()) {
+    if (m_staged.empty() && m_doomed.empty()) {
         return {};
     }
     base::Result<void> done = writeJournal();

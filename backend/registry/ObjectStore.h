@@ -45,8 +45,8 @@ struct StagedPack {
 };
 
 /// Files on their way into the registry: written and synced in a folder below tmp/, moved to their places by publish(), and taken
-/// back by the destructor unless keep() was called. A journal names what publish() moves, so that recover() can
-/// finish the taking back when the process dies. Confined to its thread.
+/// back by the destructor unless keep() was called. A journal names what publish() moves and what goes with the commit, so that
+/// recover() can finish when the process dies. Confined to its thread.
 class StagedFiles {
 public:
     StagedFiles(base::FileSystem& files, const RegistryLayout& layout, const std::string& purpose);
@@ -62,10 +62,13 @@ public:
     /// Forgets a staged object, because it has come into the registry in the meantime.
     void drop(const std::string& digest);
 
+    /// Names a file of the registry, relative to its folder, that the database no longer knows once it has committed.
+    void doom(const std::string& name) { m_doomed.push_back(name); }
+
     /// Moves everything to its place, durably. Requires: the commit lock is held, recover() was called under it, and nothing
     /// staged is in the database yet.
     [[nodiscard]] base::Result<void> publish();
-    /// What was published stays. Called when the database has committed.
+    /// What was published stays, what was doomed goes. Called when the database has committed.
     void keep();
 
 private:
@@ -79,10 +82,11 @@ private:
     bool m_journalMade = false;
     bool m_kept = false;
     std::map<std::string, std::string> m_staged;   ///< Name relative to the registry -> name in m_folder.
-    std::vector<std::string> m_published;          ///< Names relative to the registry.
+    std::vector<std::string> m_published;          ///< Names relative to the registry, as are the next.
+    std::vector<std::string> m_doomed;
 };
 
-/// Takes back what a process that died had published but not committed: removes every file that the journal names and
+/// Takes back what a process that died had published but not committed, and removes what it had doomed and committed: every file that the journal names and
 /// `isCommitted(name)` denies. Requires: the commit lock is held.
 [[nodiscard]] base::Result<void> recover(base::FileSystem& files, const RegistryLayout& layout,
                                          const std::function<base::Result<bool>(const std::string& name)>& isCommitted);

@@ -9,6 +9,8 @@ namespace modulelens::registry {
 
 namespace {
 
+constexpr std::array<std::string_view, 9> kSortKeys{"newest", "name",  "parameters", "latency", "oldest",
+                                                    "flops",  "bytes", "activation", "peak"};
 constexpr std::array<std::string_view, 3> kLinkKinds{"derived_from", "candidate_of", "merged_from"};
 
 template <class Value, class Names>
@@ -21,6 +23,14 @@ std::optional<Value> valueOf(const Names& names, std::string_view name) {
 }
 
 }  // namespace
+
+std::span<const std::string_view> sortKeyNames() {
+    return kSortKeys;
+}
+
+std::optional<SortKey> sortKeyOf(std::string_view name) {
+    return valueOf<SortKey>(kSortKeys, name);
+}
 
 std::string_view linkKindName(LinkKind kind) {
     return kLinkKinds[static_cast<std::size_t>(kind)];

@@ -8,12 +8,14 @@
 #include "backend/capture/RunRecord.h"
 #include "backend/capture/VersionDocument.h"
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -46,11 +48,20 @@ struct VersionSummary {
     std::string stateDigest;
     std::string verdict;                ///< Of the newest validation: "pass", "fail", ..., or empty.
     bool exact = false;                 ///< Of that validation.
-    std::optional<std::int64_t> latencyNs;     ///< Of the newest profile.
+    std::optional<std::int64_t> latencyNs;     ///< Of the newest profile, as the metrics below.
+    std::optional<std::int64_t> flops;
+    std::optional<std::int64_t> bytesMoved;
+    std::optional<std::int64_t> activationBytes;
+    std::optional<std::int64_t> peakBytes;     ///< Of the newest profile or memory report that measured it.
     std::string deleted;                ///< UTC, when it went to the trash; empty outside of it.
 };
 
-enum class SortKey { Newest, Name, Parameters, Latency };
+/// Newest, Oldest and Name order by time and name; the others put the greatest first, and what is not known last.
+enum class SortKey { Newest, Name, Parameters, Latency, Oldest, Flops, BytesMoved, Activation, Peak };
+
+/// The words for sort keys in the command line and in settings: "newest", "name", ...; in the order of SortKey.
+[[nodiscard]] std::span<const std::string_view> sortKeyNames();
+[[nodiscard]] std::optional<SortKey> sortKeyOf(std::string_view name);
 
 struct SearchRequest {
     std::string query;                  ///< Query language of DESIGN §8; empty finds everything.
@@ -244,6 +255,43 @@ struct CheckReport {
     std::vector<std::string> problems;     ///< One sentence each; empty when nothing is wrong.
 };
 
+/// What a registry holds, in numbers. Bytes are those of files.
+struct RegistryStatistics {
+    std::int64_t models = 0;
+    std::int64_t collections = 0;
+    std::int64_t versions = 0;             ///< Without those in the trash.
+    std::int64_t trashed = 0;
+    std::int64_t runs = 0;
+    std::int64_t results = 0;
+    std::int64_t objects = 0;
+    std::uint64_t objectBytes = 0;
+    std::int64_t packs = 0;
+    std::uint64_t packBytes = 0;
+    std::int64_t tensors = 0;
+    std::uint64_t tensorBytes = 0;
+    std::uint64_t deadBytes = 0;           ///< Objects and tensors that no version and no run outside the trash needs.
+    std::uint64_t databaseBytes = 0;
+    int schemaVersion = 0;
+    int waiting = 0;                       ///< Entries of the inbox.
+};
+
+struct GarbageSettings {
+    bool isDryRun = false;
+    /// Versions that were deleted at least this long ago are taken from the trash for good.
+    std::chrono::seconds trashAge{0};
+};
+
+/// What collecting garbage did, or would do.
+struct GarbageReport {
+    int versions = 0;                      ///< Taken from the trash for good.
+    std::int64_t objects = 0;              ///< Removed.
+    std::int64_t packs = 0;                ///< Removed, those that were rewritten included.
+    std::int64_t packsRewritten = 0;
+    std::int64_t tensors = 0;              ///< Removed.
+    std::uint64_t bytesFreed = 0;          ///< Net of what rewriting added.
+    std::uint64_t bytesKeptDead = 0;       ///< Dead bytes in packs that are at least half alive.
+};
+
 using ByteProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 /// The embedded registry: one folder with registry.sqlite, packs/, objects/, inbox/, trash (docs/formats/registry.md).
@@ -267,6 +315,16 @@ public:
     /// Reads everything: the sha256 of every object and pack, every tensor's place in its pack, files that the database does
     /// not know, and the database itself. Problems are findings, not errors. Cancelled when `stop` is asked.
     [[nodiscard]] virtual base::Result<CheckReport> check(std::stop_token stop, const ByteProgress& progress) = 0;
+    /// Empties the trash and gives back the space of what nothing needs any more: objects, packs without a needed tensor; packs less
+    /// than half of whose bytes are needed are rewritten. Nothing that a version outside the trash needs is touched. Cancelled: what was done stays.
+    [[nodiscard]] virtual base::Result<GarbageReport> collectGarbage(const GarbageSettings& settings, std::stop_token stop,
+                                                                     const ByteProgress& progress) = 0;
+    [[nodiscard]] virtual base::Result<RegistryStatistics> statistics() = 0;
+    /// Moves the registry to `target`, which must be absent or an empty folder: renamed on one disk, else copied, checked and only then removed here.
+    /// Afterwards this object answers Unavailable; open the new folder. AlreadyExists: something is there. Timeout: somebody
+    /// else uses the registry. Cancelled and every error: the registry is where it was.
+    [[nodiscard]] virtual base::Result<void> moveTo(const std::filesystem::path& target, std::stop_token stop,
+                                                    const ByteProgress& progress) = 0;
     [[nodiscard]] virtual std::filesystem::path folder() const = 0;
 };
 

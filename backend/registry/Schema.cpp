@@ -3,6 +3,7 @@
 #include "backend/registry/Schema.h"
 
 #include "backend/registry/Connection.h"
+#include "backend/registry/SearchIndex.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
@@ -196,6 +197,99 @@ DROP TABLE result;
 ALTER TABLE wider_result RENAME TO result;
 CREATE INDEX result_version ON result (version, kind, created);
 )sql",
+    R"sql(
+ALTER TABLE version ADD COLUMN note TEXT;
+ALTER TABLE version ADD COLUMN flops INTEGER;
+ALTER TABLE version ADD COLUMN bytes_moved INTEGER;
+ALTER TABLE version ADD COLUMN activation_bytes INTEGER;
+ALTER TABLE version ADD COLUMN peak_bytes INTEGER;
+CREATE INDEX version_deleted ON version (deleted) WHERE deleted IS NOT NULL;
+CREATE INDEX version_state ON version (state);
+CREATE INDEX version_trace ON version (trace);
+CREATE INDEX version_bundle ON version (bundle);
+CREATE INDEX version_run ON version (run);
+CREATE INDEX run_object ON run (object);
+CREATE INDEX run_bundle ON run (bundle);
+CREATE INDEX result_object ON result (object);
+CREATE INDEX object_object_child ON object_object (child);
+CREATE INDEX object_tensor_tensor ON object_tensor (tensor);
+CREATE INDEX artifact_object_object ON artifact_object (object);
+CREATE INDEX collection_latest ON collection (latest);
+DROP INDEX version_created;
+DROP INDEX version_parameters;
+DROP INDEX version_latency;
+DROP INDEX version_class;
+DROP INDEX version_device;
+
+CREATE TABLE link (
+    version INTEGER NOT NULL REFERENCES version,
+    kind TEXT NOT NULL,
+    other INTEGER NOT NULL REFERENCES version,
+    PRIMARY KEY (version, kind, other)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX link_other ON link (other);
+CREATE TABLE saved_search (
+    name TEXT NOT NULL PRIMARY KEY,
+    query TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE posting (
+    id INTEGER PRIMARY KEY,
+    kind INTEGER NOT NULL,
+    value INTEGER NOT NULL,
+    chunk INTEGER NOT NULL,
+    ids BLOB NOT NULL,
+    UNIQUE (kind, value, chunk)
+) STRICT;
+CREATE TABLE version_block (
+    id INTEGER PRIMARY KEY,
+    kind INTEGER NOT NULL,
+    block INTEGER NOT NULL,
+    stamp INTEGER NOT NULL,
+    cells BLOB NOT NULL,
+    UNIQUE (kind, block)
+) STRICT;
+CREATE TABLE index_state (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    generation INTEGER NOT NULL
+) STRICT;
+INSERT INTO index_state (id, generation) VALUES (1, 0);
+CREATE TABLE pending (
+    kind INTEGER NOT NULL,
+    value INTEGER NOT NULL,
+    version INTEGER NOT NULL
+) STRICT;
+CREATE TRIGGER name_added AFTER INSERT ON name BEGIN INSERT INTO pending VALUES (1, new.id, 0); END;
+CREATE TRIGGER version_added AFTER INSERT ON version BEGIN INSERT INTO pending VALUES (0, 0, new.id); END;
+CREATE TRIGGER version_removed AFTER DELETE ON version BEGIN INSERT INTO pending VALUES (0, 0, old.id); END;
+CREATE TRIGGER version_changed AFTER UPDATE OF collection, model, module, class, device, created, parameter_bytes, parameter_count,
+    program, verdict, exact, latency_ns, flops, bytes_moved, activation_bytes, peak_bytes, deleted ON version
+BEGIN INSERT INTO pending VALUES (0, 0, new.id); END;
+CREATE TRIGGER latest_changed AFTER UPDATE OF latest ON collection BEGIN
+    INSERT INTO pending SELECT 0, 0, old.latest WHERE old.latest IS NOT NULL;
+    INSERT INTO pending SELECT 0, 0, new.latest WHERE new.latest IS NOT NULL;
+END;
+CREATE TRIGGER result_added AFTER INSERT ON result BEGIN INSERT INTO pending VALUES (0, 0, new.version); END;
+CREATE TRIGGER result_removed AFTER DELETE ON result BEGIN INSERT INTO pending VALUES (0, 0, old.version); END;
+CREATE TRIGGER tag_added AFTER INSERT ON version_tag BEGIN INSERT INTO pending VALUES (2, new.name, new.version); END;
+CREATE TRIGGER tag_removed AFTER DELETE ON version_tag BEGIN INSERT INTO pending VALUES (2, old.name, old.version); END;
+CREATE TRIGGER dtype_added AFTER INSERT ON version_dtype BEGIN INSERT INTO pending VALUES (3, new.name, new.version); END;
+CREATE TRIGGER dtype_removed AFTER DELETE ON version_dtype BEGIN INSERT INTO pending VALUES (3, old.name, old.version); END;
+CREATE TRIGGER alias_added AFTER INSERT ON alias BEGIN INSERT INTO pending VALUES (4, new.name, new.version); END;
+CREATE TRIGGER alias_removed AFTER DELETE ON alias BEGIN INSERT INTO pending VALUES (4, old.name, old.version); END;
+CREATE TRIGGER alias_moved AFTER UPDATE ON alias BEGIN
+    INSERT INTO pending VALUES (4, old.name, old.version);
+    INSERT INTO pending VALUES (4, new.name, new.version);
+END;
+
+UPDATE version SET (flops, bytes_moved, activation_bytes, peak_bytes) = (
+    SELECT CASE json_type(r.json, '$.totals.flops') WHEN 'integer' THEN json_extract(r.json, '$.totals.flops') END,
+           CASE json_type(r.json, '$.totals.bytes') WHEN 'integer' THEN json_extract(r.json, '$.totals.bytes') END,
+           CASE json_type(r.json, '$.totals.activation_bytes') WHEN 'integer' THEN json_extract(r.json, '$.totals.activation_bytes') END,
+           CASE json_type(r.json, '$.totals.peak_bytes') WHEN 'integer' THEN json_extract(r.json, '$.totals.peak_bytes') END
+    FROM result AS r WHERE r.version = version.id AND r.kind = 'profile' AND json_valid(r.json)
+    ORDER BY r.created DESC, r.id DESC LIMIT 1);
+)sql",
 }};
 
 }  // namespace
@@ -206,6 +300,7 @@ void migrate(Connection& connection, int fromVersion) {
     for (int step = fromVersion; step < kSchemaVersion; ++step) {
         database.exec(kSteps[static_cast<std::size_t>(step)]);
     }
+    rebuildIndex(connection);
     database.exec("PRAGMA application_id = " + std::to_string(kApplicationId));
     database.exec("PRAGMA user_version = " + std::to_string(kSchemaVersion));
     transaction.commit();

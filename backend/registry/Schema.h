@@ -10,7 +10,7 @@ class Connection;
 inline constexpr int kApplicationId = 0x4D4C5247;  // "MLRG"
 
 /// PRAGMA user_version that this build writes and the newest it reads.
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 
 /// Brings the database from `fromVersion` to kSchemaVersion in one transaction. Throws SQLite::Exception.
 /// Requires: no transaction is open, and no other process does the same (commit lock).

@@ -22,8 +22,13 @@ std::string_view formOf(SortKey sort) {
         case SortKey::Name:
             return "sisiii";
         case SortKey::Latency:
+        case SortKey::Flops:
+        case SortKey::BytesMoved:
+        case SortKey::Activation:
+        case SortKey::Peak:
             return "ni";
         case SortKey::Newest:
+        case SortKey::Oldest:
         case SortKey::Parameters:
             break;
     }
@@ -97,7 +102,7 @@ std::optional<SearchCursor> cursorOf(const json& document, const std::string& qu
 
 std::string formatCursor(const SearchCursor& cursor, const std::string& query, SortKey sort) {
     json document = json::array({binding(query, sort)});
-    for (const std::optional<SqlValue>& value : cursor.values) {
+    for (const std::optional<CursorValue>& value : cursor.values) {
         if (!value) {
             document.push_back(nullptr);
         } else {

@@ -3,18 +3,21 @@
 #pragma once
 
 #include "backend/base/Result.h"
-#include "backend/registry/QuerySql.h"
 #include "backend/registry/Registry.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace modulelens::registry {
 
+using CursorValue = std::variant<std::int64_t, std::string>;
+
 /// The place of the last version of a page: its sort columns, the rowid last. Nothing stands for NULL.
 struct SearchCursor {
-    std::vector<std::optional<SqlValue>> values;
+    std::vector<std::optional<CursorValue>> values;
 };
 
 /// The cursor as an opaque text of letters, digits, '-' and '_', tied to its query and sort.

@@ -30,11 +30,11 @@ struct CapturedBundle {
     auto operator<=>(const CapturedBundle&) const = default;
 };
 
+}  // namespace
+
 bool isTemporaryName(const std::string& name) {
     return name.starts_with('.') || name.ends_with(".tmp") || name.ends_with(".part") || name.ends_with(".partial");
 }
-
-}  // namespace
 
 /// Bytes done over all bundles of one import; verifying a byte and storing it count once each. Confined to its thread.
 class SqliteRegistry::ImportProgress {

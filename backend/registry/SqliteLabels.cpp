@@ -3,7 +3,7 @@
 //
 // Changes to versions of SqliteRegistry: tags, aliases, attributes, deletion, results.
 #include "backend/base/Digest.h"
-#include "backend/registry/QuerySql.h"
+#include "backend/registry/Names.h"
 #include "backend/registry/SqliteRegistry.h"
 #include "backend/registry/Summaries.h"
 #include "backend/registry/Timestamp.h"
@@ -35,7 +35,23 @@ struct ResultFigures {
     std::string verdict;
     bool exact = false;
     std::optional<std::int64_t> latencyNs;
+    std::optional<std::int64_t> flops;
+    std::optional<std::int64_t> bytesMoved;
+    std::optional<std::int64_t> activationBytes;
+    std::optional<std::int64_t> peakBytes;
 };
+
+/// A figure that can be: a finite number that is not negative.
+std::optional<std::int64_t> figure(const json& holder, const char* key) {
+    const auto found = holder.find(key);
+    if (found != holder.end() && found->is_number()) {
+        const double value = found->get<double>();
+        if (std::isfinite(value) && value >= 0 && value < 9e18) {
+            return static_cast<std::int64_t>(value);
+        }
+    }
+    return std::nullopt;
+}
 
 base::Result<ResultFigures> figuresOf(const StoredResult& result) {
     if (result.kind != "profile" && result.kind != "validation" && result.kind != "benchmark" && result.kind != "memory") {
@@ -58,14 +74,18 @@ base::Result<ResultFigures> figuresOf(const StoredResult& result) {
     }
     const auto totals = document.find("totals");
     const json& holder = totals != document.end() && totals->is_object() ? *totals : document;
-    const auto latency = holder.find("latency_ns");
-    if (latency != holder.end() && latency->is_number()) {
-        const double value = latency->get<double>();
-        if (std::isfinite(value) && value >= 0 && value < 9e18) {
-            figures.latencyNs = static_cast<std::int64_t>(value);
-        }
-    }
+    figures.latencyNs = figure(holder, "latency_ns");
+    figures.flops = figure(holder, "flops");
+    figures.bytesMoved = figure(holder, "bytes");
+    figures.activationBytes = figure(holder, "activation_bytes");
+    figures.peakBytes = figure(holder, "peak_bytes");
     return figures;
+}
+
+void bindFigure(SQLite::Statement& statement, int index, const std::optional<std::int64_t>& value) {
+    if (value) {
+        statement.bind(index, *value);
+    }
 }
 
 /// Keeps the figures of a result beside its version, unless a newer result of that kind is there.
@@ -88,11 +108,24 @@ void storeFigures(Connection& connection, std::int64_t version, const std::strin
         update.bind(3, figures.exact ? 1 : 0);
         update.exec();
     } else if (kind == "profile") {
-        SQLite::Statement& update = connection.prepare("UPDATE version SET latency_ns = ?2 WHERE id = ?1");
+        // What this profile did not measure stays as another measured it; only the latency is always its own.
+        SQLite::Statement& update = connection.prepare(
+            "UPDATE version SET latency_ns = ?2, flops = ifnull(?3, flops), bytes_moved = ifnull(?4, bytes_moved), "
+            "activation_bytes = ifnull(?5, activation_bytes), peak_bytes = ifnull(?6, peak_bytes) WHERE id = ?1");
         update.bind(1, version);
-        if (figures.latencyNs) {
-            update.bind(2, *figures.latencyNs);
-        }
+        bindFigure(update, 2, figures.latencyNs);
+        bindFigure(update, 3, figures.flops);
+        bindFigure(update, 4, figures.bytesMoved);
+        bindFigure(update, 5, figures.activationBytes);
+        bindFigure(update, 6, figures.peakBytes);
+        update.exec();
+    } else if (kind == "memory") {
+        SQLite::Statement& update = connection.prepare(
+            "UPDATE version SET activation_bytes = ifnull(?2, activation_bytes), peak_bytes = ifnull(?3, peak_bytes) "
+            "WHERE id = ?1");
+        update.bind(1, version);
+        bindFigure(update, 2, figures.activationBytes);
+        bindFigure(update, 3, figures.peakBytes);
         update.exec();
     }
 }
@@ -148,7 +181,8 @@ base::Result<void> SqliteRegistry::setAlias(const std::string& id, const std::st
     return changeVersion(id, [&](Connection& connection, std::int64_t version) -> base::Result<void> {
         const std::int64_t name = internName(connection, alias, kAliasName);
         SQLite::Statement& statement = connection.prepare(
-            "INSERT OR REPLACE INTO alias (collection, name, version) SELECT collection, ?2, id FROM version WHERE id = ?1");
+            "INSERT INTO alias (collection, name, version) SELECT collection, ?2, id FROM version WHERE id = ?1 "
+            "ON CONFLICT (collection, name) DO UPDATE SET version = excluded.version");
         statement.bind(1, version);
         statement.bind(2, name);
         statement.exec();
@@ -204,12 +238,7 @@ base::Result<void> SqliteRegistry::remove(const std::string& id) {
         trash.bind(1, version);
         trash.bind(2, currentUtcMicroseconds());
         trash.exec();
-        SQLite::Statement& latest = connection.prepare(
-            "UPDATE collection SET latest = (SELECT v.id FROM version AS v WHERE v.collection = collection.id AND v.deleted IS "
-            "NULL "
-            "ORDER BY v.number DESC LIMIT 1) WHERE id = (SELECT collection FROM version WHERE id = ?1)");
-        latest.bind(1, version);
-        latest.exec();
+        chooseLatest(connection, version);
         return {};
     });
 }

@@ -3,7 +3,7 @@
 #include "backend/registry/SqliteRegistry.h"
 
 #include "backend/base/Digest.h"
-#include "backend/registry/QuerySql.h"
+#include "backend/registry/Names.h"
 #include "backend/registry/Schema.h"
 #include "backend/registry/Summaries.h"
 #include "backend/registry/Timestamp.h"
@@ -29,17 +29,6 @@ bool fileExists(const std::filesystem::path& path) {
 
 std::int64_t pragma(Connection& connection, const char* name) {
     return connection.database().execAndGet(std::string("PRAGMA ") + name).getInt64();
-}
-
-/// Number of the commit that holds a file, by its name in the registry.
-bool isKnownFile(Connection& connection, const std::string& name) {
-    const bool pack = name.starts_with("packs/");
-    SQLite::Statement& row =
-        connection.prepare(pack ? "SELECT 1 FROM pack WHERE digest = ?1" : "SELECT 1 FROM object WHERE digest = ?1");
-    bindDigest(row, 1, digestOfName(name));
-    const bool known = row.executeStep();
-    row.tryReset();
-    return known;
 }
 
 /// Refuses a file that cannot be a registry's database, by the fixed fields of SQLite's file header
@@ -107,6 +96,16 @@ constexpr const char* kRunColumns =
 
 }  // namespace
 
+bool isKnownFile(Connection& connection, const std::string& name) {
+    const bool pack = name.starts_with("packs/");
+    SQLite::Statement& row =
+        connection.prepare(pack ? "SELECT 1 FROM pack WHERE digest = ?1" : "SELECT 1 FROM object WHERE digest = ?1");
+    bindDigest(row, 1, digestOfName(name));
+    const bool known = row.executeStep();
+    row.tryReset();
+    return known;
+}
+
 SqliteRegistry::SqliteRegistry(base::FileSystem& files, std::filesystem::path folder, Mode mode)
     : m_files(files), m_layout(std::move(folder)), m_mode(mode) {}
 
@@ -154,8 +153,9 @@ base::Result<void> SqliteRegistry::prepareDatabase() {
         if (!fit) {
             return fit;
         }
+        // A registry that was moved comes without it.
+        connection.database().execAndGet("PRAGMA journal_mode = WAL");
         if (version < kSchemaVersion) {
-            connection.database().execAndGet("PRAGMA journal_mode = WAL");
             migrate(connection, version);
         }
         return {};
@@ -202,6 +202,11 @@ base::Result<void> SqliteRegistry::openReadOnly() {
         return m_pool->run([&](Connection& connection) -> base::Result<void> {
             int version = 0;
             base::Result<void> fit = checkSchema(connection, &version);
+            if (fit && version > 0 && version < kSchemaVersion) {
+                return base::Error{base::ErrorCode::Unsupported,
+                                   "The registry " + m_layout.folder().string() + " was written by an older ModuleLens.",
+                                   "Open it once for writing, which brings it up to date."};
+            }
             return fit && version == 0 ? missing : fit;
         });
     };
@@ -294,8 +299,8 @@ base::Result<std::string> SqliteRegistry::objectText(const std::string& digest, 
     return text;
 }
 
-base::Result<capture::VersionDocument> SqliteRegistry::versionDocument(const std::string& id) {
-    const base::Result<std::string> digest = m_pool->read([&](Connection& connection) -> base::Result<std::string> {
+base::Result<std::string> SqliteRegistry::versionDigest(const std::string& id) {
+    return m_pool->read([&](Connection& connection) -> base::Result<std::string> {
         SQLite::Statement& row = connection.prepare("SELECT digest FROM version WHERE key = ?1 AND deleted IS NULL");
         row.bind(1, id);
         if (!row.executeStep()) {
@@ -303,6 +308,19 @@ base::Result<capture::VersionDocument> SqliteRegistry::versionDocument(const std
         }
         return digestColumn(row, 0);
     });
+}
+
+base::Result<std::string> SqliteRegistry::versionText(const std::string& id) {
+    const base::Result<std::string> digest = versionDigest(id);
+    return digest ? objectText(*digest, "version") : digest;
+}
+
+base::Result<std::string> SqliteRegistry::runText(const std::string& digest) {
+    return objectText(digest, "run");
+}
+
+base::Result<capture::VersionDocument> SqliteRegistry::versionDocument(const std::string& id) {
+    const base::Result<std::string> digest = versionDigest(id);
     if (!digest) {
         return digest.error();
     }

@@ -3,7 +3,7 @@
 #include "backend/registry/Summaries.h"
 
 #include "backend/registry/NameFolding.h"
-#include "backend/registry/QuerySql.h"
+#include "backend/registry/Names.h"
 #include "backend/registry/Timestamp.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kVersionSql = R"sql(
 SELECT v.key, model.text, module.text, class.text, v.number, v.program, v.no_program_reason, v.created, v.imported,
        device.text, torch.text, v.parameter_bytes, v.call_count, v.digest, v.state_digest, v.verdict, v.exact, v.latency_ns,
-       c.latest = v.id
+       c.latest = v.id, v.flops, v.bytes_moved, v.activation_bytes, v.peak_bytes, v.deleted
 FROM version AS v
 JOIN collection AS c ON c.id = v.collection
 JOIN name AS model ON model.id = v.model
@@ -24,6 +24,11 @@ JOIN name AS class ON class.id = v.class
 JOIN name AS device ON device.id = v.device
 JOIN name AS torch ON torch.id = v.torch
 WHERE v.id = ?1)sql";
+
+std::optional<std::int64_t> optionalColumn(SQLite::Statement& row, int index) {
+    const SQLite::Column column = row.getColumn(index);
+    return column.isNull() ? std::nullopt : std::optional<std::int64_t>(column.getInt64());
+}
 
 AttributeValue attributeColumn(SQLite::Statement& row) {
     const std::string kind = row.getColumn(1).getString();
@@ -63,11 +68,16 @@ VersionSummary readVersion(Connection& connection, std::int64_t rowid) {
     version.stateDigest = digestColumn(row, 14);
     version.verdict = row.getColumn(15).getString();
     version.exact = row.getColumn(16).getInt() != 0;
-    if (!row.getColumn(17).isNull()) {
-        version.latencyNs = row.getColumn(17).getInt64();
-    }
+    version.latencyNs = optionalColumn(row, 17);
     if (row.getColumn(18).getInt() != 0) {
         version.aliases.emplace_back("latest");
+    }
+    version.flops = optionalColumn(row, 19);
+    version.bytesMoved = optionalColumn(row, 20);
+    version.activationBytes = optionalColumn(row, 21);
+    version.peakBytes = optionalColumn(row, 22);
+    if (const std::optional<std::int64_t> deleted = optionalColumn(row, 23)) {
+        version.deleted = formatUtc(*deleted);
     }
     row.tryReset();
 
@@ -136,6 +146,15 @@ std::optional<std::int64_t> findName(Connection& connection, const std::string& 
     }
     row.tryReset();
     return id;
+}
+
+void chooseLatest(Connection& connection, std::int64_t version) {
+    SQLite::Statement& latest = connection.prepare(
+        "UPDATE collection SET latest = (SELECT v.id FROM version AS v WHERE v.collection = collection.id AND v.deleted IS "
+        "NULL "
+        "ORDER BY v.number DESC LIMIT 1) WHERE id = (SELECT collection FROM version WHERE id = ?1)");
+    latest.bind(1, version);
+    latest.exec();
 }
 
 void insertTag(Connection& connection, std::int64_t version, const std::string& tag) {

@@ -28,6 +28,9 @@ namespace modulelens::registry {
 /// Id of an interned name, if there is one.
 [[nodiscard]] std::optional<std::int64_t> findName(Connection& connection, const std::string& text);
 
+/// Makes the version with the greatest number outside the trash the latest of the collection of `version`.
+void chooseLatest(Connection& connection, std::int64_t version);
+
 /// Sets a tag, or an attribute, of a version.
 void insertTag(Connection& connection, std::int64_t version, const std::string& tag);
 void insertAttribute(Connection& connection, std::int64_t version, const std::string& key, const AttributeValue& value);

@@ -317,9 +317,9 @@ void LocalRegistryTest::newerSchema_isUnsupported() {
 
 void LocalRegistryTest::firstSchema_keepsItsResultsAndTakesNewKinds() {
     RegistryFixture fixture;
-    const std::string id = fixture.importBundle(encoderBundle()).versions.at(0).id;
-    const auto old = fixture.registry().storeResult(id, {{}, "profile", {}, "cpu", "program", R"({"latency_ns": 7})", {}});
-    QVERIFY(old);
+    fixture.close();
+    std::filesystem::remove_all(fixture.folder());
+    std::filesystem::copy(test::dataPath("registry/v2"), fixture.folder(), std::filesystem::copy_options::recursive);
     // As the first schema had it.
     fixture.execute("ALTER TABLE result RENAME TO newer_result");
     fixture.execute(
@@ -332,9 +332,10 @@ void LocalRegistryTest::firstSchema_keepsItsResultsAndTakesNewKinds() {
     fixture.close();
     const auto opened = LocalRegistry::open(base::realFileSystem(), fixture.folder(), LocalRegistry::Mode::ReadWrite);
     QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
+    const std::string id = (*opened)->resolve("golden::linear")->id;
     QVERIFY((*opened)->storeResult(id, {{}, "memory", {}, "cpu", "program", "{}", {}}));
     const auto profiles = (*opened)->results(id, "profile");
-    QVERIFY(profiles && profiles->size() == 1 && profiles->front().id == old->id);
+    QVERIFY(profiles && profiles->size() == 1 && profiles->front().id == "0011223344556677");
     QCOMPARE((*opened)->results(id, "memory")->size(), 1U);
 }
 
