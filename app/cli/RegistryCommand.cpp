@@ -8,6 +8,7 @@
 #include "backend/protocol/ErrorTable.h"
 
 #include <map>
+#include <system_error>
 
 namespace modulelens::cli {
 
@@ -193,12 +194,39 @@ base::Result<Answer> restoreVersions(CommandContext& context) {
     return answer;
 }
 
+base::Result<Answer> recoverRegistry(CommandContext& context) {
+    const std::filesystem::path folder = context.registryFolder();
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(folder / "objects", ignored)) {
+        return base::Error{base::ErrorCode::NotFound, "there is no registry in '" + folder.string() + "'",
+                           "Name a folder with --registry."};
+    }
+    const base::Result<registry::RecoveryReport> report =
+        registry::LocalRegistry::recover(base::realFileSystem(), folder, context.stop(), context.byteProgress("recover"));
+    if (!report) {
+        return report.error();
+    }
+    Answer answer;
+    const std::string kept = report->damagedDatabase.string();
+    answer.data = {{"versions", report->versions},
+                   {"runs", report->runs},
+                   {"problems", report->problems},
+                   {"damaged_database", kept.empty() ? ordered_json() : ordered_json(kept)}};
+    for (const std::string& problem : report->problems) {
+        answer.text += problem + '\n';
+    }
+    answer.text += "Recovered " + operations::countText(report->versions, "version", "versions") +
+                   ", without labels, notes and results." + (kept.empty() ? "" : " The damaged database is " + kept + ".") +
+                   '\n';
+    return answer;
+}
+
 } // namespace
 
 base::Result<Answer> registryNoun(CommandContext& context) {
     static const std::map<std::string, Command, std::less<>> kActions = {
-        {"verify", verifyRegistry}, {"gc", collectGarbage}, {"stats", showStatistics},
-        {"move", moveRegistry},     {"trash", showTrash},   {"restore", restoreVersions}};
+        {"verify", verifyRegistry}, {"gc", collectGarbage},       {"stats", showStatistics},   {"move", moveRegistry},
+        {"trash", showTrash},       {"restore", restoreVersions}, {"recover", recoverRegistry}};
     const std::string action = context.arguments().positionals().front();
     const auto known = kActions.find(action);
     if (known == kActions.end()) {
@@ -207,8 +235,9 @@ base::Result<Answer> registryNoun(CommandContext& context) {
             names.push_back(name);
         }
         const std::string near = nearest(action, names);
-        return base::Error{base::ErrorCode::InvalidArgument, "'registry' has no action '" + action + "'",
-                           near.empty() ? "Give verify, gc, stats, move, trash or restore." : "Did you mean '" + near + "'?"};
+        return base::Error{
+            base::ErrorCode::InvalidArgument, "'registry' has no action '" + action + "'",
+            near.empty() ? "Give verify, gc, stats, move, trash, restore or recover." : "Did you mean '" + near + "'?"};
     }
     return known->second(context);
 }

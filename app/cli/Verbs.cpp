@@ -114,7 +114,7 @@ std::vector<VerbSpec> makeVerbs() {
          "Show where a version comes from, or say so. KIND: derived-from, candidate-of, merged-from.",
          with(kCommon, {{"remove", "", "take the link away"}})},
         {"registry", "ACTION [ARGUMENTS]", 1, kAny,
-         "Keep the registry in order. ACTION: verify, gc, stats, move DIR, trash, restore ID...",
+         "Keep the registry in order. ACTION: verify, gc, stats, move DIR, trash, restore ID..., recover",
          with(kCommon, {{"dry-run", "", "gc: only say what would be removed"},
                         {"older-than", "DAYS", "gc: leave what was deleted later in the trash (default: 0)"}})},
         {"consent", "[list | forget SHA256]", 0, 2,

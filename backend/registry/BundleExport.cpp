@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace modulelens::registry {
@@ -45,11 +46,41 @@ std::string programSuffix(const std::string& how) {
     return how == "torchscript" || how == "aotinductor" ? '.' + how : ".pt2";
 }
 
+/// What a registry holds. Confined to its thread.
+class RegistrySource : public BundleSource {
+public:
+    explicit RegistrySource(Registry& registry) : m_registry(registry) {}
+
+    base::Result<std::string> versionText(const VersionSummary& version) override { return m_registry.versionText(version.id); }
+    base::Result<std::string> nodeText(const std::string& digest) override { return m_registry.nodeText(digest); }
+    base::Result<std::string> source(const std::string& digest) override { return m_registry.source(digest); }
+    base::Result<FileExtent> program(const std::string& digest) override { return m_registry.program(digest); }
+    base::Result<std::map<std::string, FileExtent>> tensors(const std::vector<std::string>& digests) override {
+        return m_registry.tensors(digests);
+    }
+    base::Result<std::string> runOf(const VersionSummary& version) override {
+        const base::Result<std::optional<RunSummary>> run = m_registry.runOf(version.id);
+        if (!run) {
+            return run.error();
+        }
+        if (!*run) {
+            return base::Error{base::ErrorCode::Unsupported,
+                               "The run of the version " + version.id + " is not in the registry.",
+                               "A bundle holds the run of every version; import the bundle that has it."};
+        }
+        return (*run)->digest;
+    }
+    base::Result<std::string> runText(const std::string& digest) override { return m_registry.runText(digest); }
+
+private:
+    Registry& m_registry;
+};
+
 /// Everything that goes into one bundle. Confined to its thread.
 class BundleWriter {
 public:
-    BundleWriter(Registry& registry, base::FileSystem& files, std::stop_token stop, ExportReport& report)
-        : m_registry(registry), m_files(files), m_stop(std::move(stop)), m_report(report) {}
+    BundleWriter(BundleSource& source, base::FileSystem& files, std::stop_token stop, ExportReport& report)
+        : m_source(source), m_files(files), m_stop(std::move(stop)), m_report(report) {}
 
     void add(const VersionSummary& version);
     void write(const std::filesystem::path& folder);
@@ -69,7 +100,7 @@ private:
         }
     }
 
-    Registry& m_registry;
+    BundleSource& m_source;
     base::FileSystem& m_files;
     std::stop_token m_stop;
     ExportReport& m_report;
@@ -88,7 +119,7 @@ private:
 
 void BundleWriter::add(const VersionSummary& version) {
     requireNoStop();
-    const std::string text = valueOrThrow(m_registry.versionText(version.id));
+    const std::string text = valueOrThrow(m_source.versionText(version));
     const capture::VersionDocument document = valueOrThrow(capture::parseVersionDocument(text, version.versionDigest));
     m_versionTexts.emplace(version.versionDigest, text);
     m_versions.push_back(version);
@@ -112,18 +143,14 @@ void BundleWriter::add(const VersionSummary& version) {
 }
 
 std::size_t BundleWriter::runIndex(const VersionSummary& version) {
-    const std::optional<RunSummary> run = valueOrThrow(m_registry.runOf(version.id));
-    if (!run) {
-        throw ExportFailure({base::ErrorCode::Unsupported, "The run of the version " + version.id + " is not in the registry.",
-                             "A bundle holds the run of every version; import the bundle that has it."});
-    }
-    const auto known = std::find(m_runs.begin(), m_runs.end(), run->digest);
+    const std::string digest = valueOrThrow(m_source.runOf(version));
+    const auto known = std::find(m_runs.begin(), m_runs.end(), digest);
     if (known != m_runs.end()) {
         return static_cast<std::size_t>(known - m_runs.begin());
     }
-    m_runs.push_back(run->digest);
-    const std::string& text = m_runTexts[run->digest] = valueOrThrow(m_registry.runText(run->digest));
-    const capture::RunRecord record = valueOrThrow(capture::parseRunRecord(text, run->digest));
+    m_runs.push_back(digest);
+    const std::string& text = m_runTexts[digest] = valueOrThrow(m_source.runText(digest));
+    const capture::RunRecord record = valueOrThrow(capture::parseRunRecord(text, digest));
     if (m_runs.size() == 1 && record.environment) {
         m_environment = *record.environment;
     }
@@ -139,11 +166,11 @@ void BundleWriter::addNode(const std::string& digest) {
             continue;
         }
         requireNoStop();
-        m_nodes[at] = valueOrThrow(m_registry.nodeText(at));
+        m_nodes[at] = valueOrThrow(m_source.nodeText(at));
         const capture::NodeDocument node = valueOrThrow(capture::parseNodeDocument(m_nodes[at], at));
         addReferences(node.references);
         if (!node.source.empty() && !m_sources.contains(node.source)) {
-            m_sources[node.source] = valueOrThrow(m_registry.source(node.source));
+            m_sources[node.source] = valueOrThrow(m_source.source(node.source));
         }
         for (const auto& [name, child] : node.children) {
             if (!child.empty()) {
@@ -152,7 +179,7 @@ void BundleWriter::addNode(const std::string& digest) {
         }
         // Values may name modules too; those that the capture left out as a gap are in no registry.
         for (const std::string& child : nodesNamedIn(node)) {
-            const base::Result<std::string> text = m_registry.nodeText(child);
+            const base::Result<std::string> text = m_source.nodeText(child);
             if (text) {
                 open.push_back(child);
             } else if (text.error().code != base::ErrorCode::NotFound) {
@@ -190,7 +217,7 @@ ordered_json BundleWriter::writeText(const std::string& name, const std::string&
 ordered_json BundleWriter::writePrograms() {
     ordered_json list = ordered_json::array();
     for (const auto& [digest, suffix] : m_programs) {
-        const FileExtent extent = valueOrThrow(m_registry.program(digest));
+        const FileExtent extent = valueOrThrow(m_source.program(digest));
         const std::shared_ptr<const base::MappedFile> file = valueOrThrow(m_files.map(extent.file));
         const auto program = valueOrThrow(base::sliceOf(file, extent.offset, extent.sizeBytes));
         list.push_back(writeFile("programs/" + digest + suffix, program->bytes(), "digest"));
@@ -207,7 +234,7 @@ ordered_json BundleWriter::writeTensors() {
     for (const auto& [digest, reference] : m_tensors) {
         digests.push_back(digest);
     }
-    const std::map<std::string, FileExtent> extents = valueOrThrow(m_registry.tensors(digests));
+    const std::map<std::string, FileExtent> extents = valueOrThrow(m_source.tensors(digests));
     std::map<std::filesystem::path, std::shared_ptr<const base::MappedFile>> mapped;
     std::vector<capture::SafetensorsInput> inputs;
     inputs.reserve(extents.size());
@@ -327,34 +354,30 @@ void BundleWriter::write(const std::filesystem::path& folder) {
 
 }  // namespace
 
-base::Result<ExportReport> exportBundles(Registry& registry, base::FileSystem& files, const std::vector<std::string>& ids,
-                                         const std::filesystem::path& folder, std::stop_token stop,
-                                         const ByteProgress& progress) {
+base::Result<ExportReport> writeBundles(BundleSource& source, base::FileSystem& files,
+                                        const std::vector<VersionSummary>& versions, const std::filesystem::path& folder,
+                                        std::stop_token stop, const ByteProgress& progress) {
     return base::guarded("exporting to " + folder.string(), [&]() -> base::Result<ExportReport> {
         ExportReport report;
         try {
             std::map<std::pair<std::string, std::string>, std::vector<VersionSummary>> bundles;
-            std::set<std::string> known;
-            for (const std::string& id : ids) {
-                VersionSummary version = valueOrThrow(registry.resolve(id));
-                if (known.insert(version.id).second) {
-                    bundles[{version.created, version.model}].push_back(std::move(version));
-                }
+            for (const VersionSummary& version : versions) {
+                bundles[{version.created, version.model}].push_back(version);
             }
             succeed(files.createDirectories(folder));
             std::uint64_t done = 0;
-            for (auto& [key, versions] : bundles) {
-                std::sort(versions.begin(), versions.end(), [](const VersionSummary& a, const VersionSummary& b) {
-                    return std::tie(a.module, a.number) < std::tie(b.module, b.number);
+            for (auto& [key, ofBundle] : bundles) {
+                std::sort(ofBundle.begin(), ofBundle.end(), [](const VersionSummary& a, const VersionSummary& b) {
+                    return std::tie(a.module, a.number, a.versionDigest) < std::tie(b.module, b.number, b.versionDigest);
                 });
-                BundleWriter writer(registry, files, stop, report);
-                for (const VersionSummary& version : versions) {
+                BundleWriter writer(source, files, stop, report);
+                for (const VersionSummary& version : ofBundle) {
                     writer.add(version);
                 }
                 writer.write(folder);
-                done += versions.size();
+                done += ofBundle.size();
                 if (progress) {
-                    progress(done, known.size());
+                    progress(done, versions.size());
                 }
             }
         } catch (const ExportFailure& failure) {
@@ -363,6 +386,24 @@ base::Result<ExportReport> exportBundles(Registry& registry, base::FileSystem& f
         }
         return report;
     });
+}
+
+base::Result<ExportReport> exportBundles(Registry& registry, base::FileSystem& files, const std::vector<std::string>& ids,
+                                         const std::filesystem::path& folder, std::stop_token stop,
+                                         const ByteProgress& progress) {
+    std::vector<VersionSummary> versions;
+    std::set<std::string> known;
+    for (const std::string& id : ids) {
+        base::Result<VersionSummary> version = registry.resolve(id);
+        if (!version) {
+            return version.error();
+        }
+        if (known.insert(version->id).second) {
+            versions.push_back(std::move(*version));
+        }
+    }
+    RegistrySource source(registry);
+    return writeBundles(source, files, versions, folder, std::move(stop), progress);
 }
 
 }  // namespace modulelens::registry

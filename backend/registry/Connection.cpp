@@ -54,7 +54,7 @@ base::Error errorFromSqlite(const SQLite::Exception& exception, const std::files
         case SQLITE_CORRUPT:
         case SQLITE_NOTADB:
             return {base::ErrorCode::Corrupt, "The database " + path.string() + " is damaged or is no registry.",
-                    "Restore it from a backup, or choose another registry folder and import the bundles again."};
+                    "Run `modulelens registry recover`, which makes a new one from the objects and packs beside it."};
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
             return {base::ErrorCode::Timeout,

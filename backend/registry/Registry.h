@@ -292,6 +292,14 @@ struct GarbageReport {
     std::uint64_t bytesKeptDead = 0;       ///< Dead bytes in packs that are at least half alive.
 };
 
+/// What recovering a registry found.
+struct RecoveryReport {
+    int versions = 0;
+    int runs = 0;
+    std::filesystem::path damagedDatabase;   ///< Where the damaged one is kept; empty when there was none.
+    std::vector<std::string> problems;       ///< What could not be recovered, one sentence each.
+};
+
 using ByteProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 /// The embedded registry: one folder with registry.sqlite, packs/, objects/, inbox/, trash (docs/formats/registry.md).
@@ -304,6 +312,13 @@ public:
     /// Unsupported: written by a newer version. NotFound: ReadOnly and nothing is there. `files` must outlive the registry.
     [[nodiscard]] static base::Result<std::unique_ptr<LocalRegistry>> open(base::FileSystem& files,
                                                                            const std::filesystem::path& folder, Mode mode);
+
+    /// Makes a new database for a folder whose own is damaged or gone, from its objects and packs: every version whose files are
+    /// whole, numbered anew in the order of capture. Tags, aliases, attributes, notes, links and results are lost with the old
+    /// database, which is kept beside. InvalidArgument: the database is sound. Timeout: somebody uses it. Until the new database is made, every
+    /// error leaves the folder as it was.
+    [[nodiscard]] static base::Result<RecoveryReport> recover(base::FileSystem& files, const std::filesystem::path& folder,
+                                                              std::stop_token stop, const ByteProgress& progress);
 
     /// Imports a bundle, a .mlens, or a folder of bundles: verifies everything first, stores what is new, commits once a
     /// bundle, the earliest capture first. On any error the registry is as it was before the failing bundle.

@@ -4,6 +4,7 @@
 
 #include "backend/base/Digest.h"
 #include "backend/registry/Names.h"
+#include "backend/registry/NetworkFolder.h"
 #include "backend/registry/Schema.h"
 #include "backend/registry/Summaries.h"
 #include "backend/registry/Timestamp.h"
@@ -40,7 +41,7 @@ base::Result<void> checkDatabaseFile(const std::filesystem::path& path) {
         return {};
     }
     const base::Error foreign{base::ErrorCode::Corrupt, path.string() + " is not a registry database.",
-                              "Choose another registry folder, or restore the registry from a backup."};
+                              "If it was one, run `modulelens registry recover`; else choose another registry folder."};
     if (!std::filesystem::is_regular_file(status)) {
         return foreign;
     }
@@ -124,6 +125,9 @@ base::Result<void> SqliteRegistry::open() {
 }
 
 base::Result<void> SqliteRegistry::prepareFolder() {
+    if (base::Result<void> local = refuseNetworkFolder(m_layout.folder()); !local) {
+        return local;
+    }
     if (base::Result<void> ours = checkDatabaseFile(m_layout.database()); !ours) {
         return ours;
     }
@@ -164,8 +168,8 @@ base::Result<void> SqliteRegistry::prepareDatabase() {
         return done;
     }
     return m_pool->run([&](Connection& connection) {
-        return recover(m_files, m_layout,
-                       [&](const std::string& name) -> base::Result<bool> { return isKnownFile(connection, name); });
+        return registry::recover(m_files, m_layout,
+                                 [&](const std::string& name) -> base::Result<bool> { return isKnownFile(connection, name); });
     });
 }
 
@@ -249,8 +253,8 @@ base::Result<FileLock> SqliteRegistry::lockForCommit(std::stop_token stop) {
         return lock;
     }
     const base::Result<void> recovered = m_pool->run([&](Connection& connection) {
-        return recover(m_files, m_layout,
-                       [&](const std::string& name) -> base::Result<bool> { return isKnownFile(connection, name); });
+        return registry::recover(m_files, m_layout,
+                                 [&](const std::string& name) -> base::Result<bool> { return isKnownFile(connection, name); });
     });
     if (!recovered) {
         return recovered.error();

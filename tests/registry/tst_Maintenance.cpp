@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The ModuleLens authors
 // SPDX-License-Identifier: MIT
 #include "backend/registry/BundleExport.h"
+#include "backend/registry/NetworkFolder.h"
 #include "backend/registry/Registry.h"
 #include "tests/registry/RegistryFixture.h"
 #include "tests/support/BundleBuilder.h"
@@ -71,6 +72,10 @@ private slots:
     void statistics_countFilesAndTrash();
     void exported_isTheSameTwiceAndImportsAsKnown();
     void exported_ofSeveralCaptures_isABundleEach();
+    void recovered_hasEveryWholeVersion();
+    void recovered_soundDatabaseIsRefused();
+    void networkDrives_areTold_data();
+    void networkDrives_areTold();
     void moved_opensElsewhere();
     void moved_isRefusedWhereSomethingIs();
     void moved_isRefusedWhileOpenElsewhere();
@@ -381,6 +386,68 @@ void MaintenanceTest::exported_ofSeveralCaptures_isABundleEach() {
                  .error()
                  .code,
              base::ErrorCode::NotFound);
+}
+
+void MaintenanceTest::recovered_hasEveryWholeVersion() {
+    RegistryFixture fixture;
+    fixture.importBundle(encoderBundle(1.0F));
+    fixture.importBundle(encoderBundle(2.0F, 5.0F));
+    const auto kept = tensorsOf(fixture.registry(), "mini lm::@v0");
+    const std::string digest = fixture.registry().resolve("mini lm::@v0")->versionDigest;
+    const std::string lost = fixture.registry().resolve("mini lm::encoder.layer.2@v1")->versionDigest;
+    fixture.close();
+    fs::remove(fixture.folder() / "objects" / lost.substr(0, 2) / lost);
+    std::ofstream(fixture.folder() / "registry.sqlite", std::ios::binary | std::ios::trunc) << std::string(20'000, 'x');
+    const auto damaged = LocalRegistry::open(base::realFileSystem(), fixture.folder(), LocalRegistry::Mode::ReadWrite);
+    QCOMPARE(damaged.error().code, base::ErrorCode::Corrupt);
+    QVERIFY2(damaged.error().text().find("registry recover") != std::string::npos, damaged.error().text().c_str());
+    const auto report = LocalRegistry::recover(base::realFileSystem(), fixture.folder(), {}, {});
+    QVERIFY2(report, fixture.message(report));
+    QVERIFY2(report->problems.empty(), report->problems.empty() ? "" : report->problems.front().c_str());
+    QCOMPARE(report->versions, 5);
+    QVERIFY(fs::exists(report->damagedDatabase));
+    fixture.reopen();
+    QCOMPARE(fixture.registry().search({})->total, 5);
+    std::set<std::string> digests;
+    const auto page = fixture.registry().search({"model:mini", 50, {}, SortKey::Newest});
+    for (const VersionSummary& version : page->versions) {
+        digests.insert(version.versionDigest);
+        if (version.versionDigest == digest) {
+            QVERIFY(tensorsOf(fixture.registry(), version.id) == kept);
+        }
+    }
+    QVERIFY(digests.contains(digest) && !digests.contains(lost));
+    QVERIFY(fixture.registry().collectGarbage({}, {}, {}));
+    QCOMPARE(fixture.problems(), QStringList());
+}
+
+void MaintenanceTest::recovered_soundDatabaseIsRefused() {
+    RegistryFixture fixture;
+    fixture.importBundle(encoderBundle());
+    fixture.close();
+    const auto report = LocalRegistry::recover(base::realFileSystem(), fixture.folder(), {}, {});
+    QCOMPARE(report.error().code, base::ErrorCode::InvalidArgument);
+    fixture.reopen();
+    QCOMPARE(fixture.registry().search({})->total, 3);
+}
+
+void MaintenanceTest::networkDrives_areTold_data() {
+    QTest::addColumn<quint64>("kind");
+    QTest::addColumn<bool>("isNetwork");
+    QTest::newRow("nfs") << quint64{0x6969} << true;
+    QTest::newRow("cifs, as a signed number")
+        << static_cast<quint64>(static_cast<qint64>(static_cast<qint32>(0xFF534D42))) << true;
+    QTest::newRow("smb2") << quint64{0xFE534D42} << true;
+    QTest::newRow("lustre") << quint64{0x0BD00BD0} << true;
+    QTest::newRow("ext4") << quint64{0xEF53} << false;
+    QTest::newRow("btrfs") << quint64{0x9123683E} << false;
+    QTest::newRow("tmpfs") << quint64{0x01021994} << false;
+    QTest::newRow("overlayfs") << quint64{0x794C7630} << false;
+}
+
+void MaintenanceTest::networkDrives_areTold() {
+    QFETCH(quint64, kind);
+    QTEST(isNetworkFileSystem(kind), "isNetwork");
 }
 
 void MaintenanceTest::moved_opensElsewhere() {
