@@ -9,15 +9,16 @@
 #include <unistd.h>
 #include <atomic>
 #include <charconv>
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <mutex>
 
 namespace modulelens::worker {
 
 namespace {
 
-constexpr std::string_view kGarbage = "garbage-after:";
 constexpr rlim_t kAllowedGrowthBytes = rlim_t{48} << 20;
 
 // Bytes of this process's address space.
@@ -25,6 +26,12 @@ rlim_t addressSpaceBytes() {
     rlim_t pages = 0;
     std::ifstream("/proc/self/statm") >> pages;
     return pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
+}
+
+int numberIn(const std::string& text, int otherwise) {
+    int number = otherwise;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return number;
 }
 
 void setAddressSpaceLimit(bool isLimited) {
@@ -47,10 +54,17 @@ public:
         return *memory;
     }
     void setFailing(bool isFailing) { m_isFailing = isFailing; }
+    /// Before the first failure only.
+    void setWitness(std::string file) { m_witness = std::move(file); }
 
     c10::DataPtr allocate(std::size_t bytes) override {
-        TORCH_CHECK_WITH(OutOfMemoryError, !m_isFailing || bytes == 0, "can't allocate memory: you tried to allocate ", bytes,
-                         " bytes, and MODULELENS_WORKER_FAULT allows none");
+        if (m_isFailing && bytes > 0) {
+            if (!m_witness.empty()) {
+                std::ofstream(m_witness) << bytes;
+            }
+            TORCH_CHECK_WITH(OutOfMemoryError, false, "can't allocate memory: you tried to allocate ", bytes,
+                             " bytes, and MODULELENS_WORKER_FAULT allows none");
+        }
         return m_memory->allocate(bytes);
     }
     c10::DeleterFnPtr raw_deleter() const override { return m_memory->raw_deleter(); }
@@ -61,6 +75,7 @@ public:
 private:
     explicit FailingMemory(c10::Allocator* memory) : m_memory(memory) {}
     c10::Allocator* m_memory;
+    std::string m_witness;
     std::atomic<bool> m_isFailing{false};
 };
 
@@ -73,21 +88,23 @@ Faults Faults::fromEnvironment() {
         return faults;
     }
     faults.m_list = "," + std::string(list) + ",";
-    const std::size_t once = faults.m_list.find(",once:");
-    if (once != std::string::npos) {
-        const std::size_t begin = once + std::string_view(",once:").size();
-        const std::string file = faults.m_list.substr(begin, faults.m_list.find(',', begin) - begin);
-        if (::unlink(file.c_str()) != 0) {
-            faults.m_list.clear();
-            return faults;
-        }
+    if (const std::string file = faults.valueOf("once"); !file.empty() && ::unlink(file.c_str()) != 0) {
+        faults.m_list.clear();
+        return faults;
     }
-    const std::size_t at = faults.m_list.find("," + std::string(kGarbage));
-    if (at != std::string::npos) {
-        const char* digits = faults.m_list.data() + at + 1 + kGarbage.size();
-        std::from_chars(digits, faults.m_list.data() + faults.m_list.size(), faults.m_garbageAfter);
-    }
+    faults.m_garbageAfter = numberIn(faults.valueOf("garbage-after"), faults.m_garbageAfter);
+    faults.m_letPass = numberIn(faults.valueOf("let-pass"), faults.m_letPass);
     return faults;
+}
+
+std::string Faults::valueOf(std::string_view kind) const {
+    const std::string key = "," + std::string(kind) + ":";
+    const std::size_t at = m_list.find(key);
+    if (at == std::string::npos) {
+        return {};
+    }
+    const std::size_t begin = at + key.size();
+    return m_list.substr(begin, m_list.find(',', begin) - begin);
 }
 
 bool Faults::has(std::string_view kind, std::string_view method) const {
@@ -113,12 +130,26 @@ void Faults::onMethod(std::string_view method) {
     }
 }
 
-void Faults::onProgress(std::string_view stage) {
-    if (has("kill-at", stage)) {
+bool Faults::isDueAt(std::string_view kind, std::string_view stage) {
+    if (!has(kind, stage)) {
+        return false;
+    }
+    return m_letPass-- <= 0;
+}
+
+void Faults::onStage(std::string_view stage, const std::stop_token& stop) {
+    if (isDueAt("kill-at", stage)) {
         (void)std::raise(SIGKILL);
     }
-    if (!m_hasFailedMemory && has("out-of-memory-at", stage)) {
+    if (!m_hasHeld && isDueAt("hold-at", stage)) {
+        m_hasHeld = true;
+        std::mutex mutex;
+        std::unique_lock lock(mutex);
+        std::condition_variable_any().wait(lock, stop, [] { return false; });
+    }
+    if (!m_hasFailedMemory && isDueAt("out-of-memory-at", stage)) {
         m_hasFailedMemory = true;
+        FailingMemory::install().setWitness(valueOf("witness"));
         FailingMemory::install().setFailing(true);
     }
 }

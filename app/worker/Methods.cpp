@@ -30,18 +30,21 @@ const char* const kMethods[] = {method::kInitialize, method::kLoad,      method:
 /// Progress of one request: each stage as it begins, and then at most thirty messages a second.
 class ProgressSender {
 public:
-    ProgressSender(rpc::Dispatcher& dispatcher, Faults& faults, std::int64_t id)
-        : m_dispatcher(&dispatcher), m_faults(&faults), m_id(id) {}
+    ProgressSender(rpc::Dispatcher& dispatcher, Faults& faults, const rpc::RequestInfo& request)
+        : m_dispatcher(&dispatcher), m_faults(&faults), m_id(request.id), m_stop(request.stop) {}
 
     void operator()(std::string_view stage, std::int64_t done, std::int64_t total) {
         const Clock::time_point now = Clock::now();
         if (stage == m_stage && now - m_last < kProgressInterval) {
             return;
         }
+        const bool isNew = stage != m_stage;
         m_stage = stage;
         m_last = now;
         m_dispatcher->notify(method::kProgress, protocol::toJson(protocol::Progress{m_id, m_stage, done, total}));
-        m_faults->onProgress(m_stage);
+        if (isNew) {
+            m_faults->onStage(m_stage, m_stop);
+        }
     }
 
 private:
@@ -49,6 +52,7 @@ private:
     rpc::Dispatcher* m_dispatcher;
     Faults* m_faults;
     std::int64_t m_id;
+    std::stop_token m_stop;
     std::string m_stage;
     Clock::time_point m_last;
 };
@@ -73,7 +77,7 @@ public:
                     return params.error();
                 }
                 auto result = answer(m_engine, params.value(),
-                                     engine::JobContext{request.stop, ProgressSender(m_dispatcher, m_faults, request.id)});
+                                     engine::JobContext{request.stop, ProgressSender(m_dispatcher, m_faults, request)});
                 if (!result) {
                     return result.error();
                 }

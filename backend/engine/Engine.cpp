@@ -148,7 +148,10 @@ base::Result<protocol::LoadResult> Engine::load(const protocol::LoadParams& para
         job.progress("load", 0, 0);
     }
     const auto start = std::chrono::steady_clock::now();
-    auto program = LoadedProgram::load(params);
+    auto program = LoadedProgram::load(params, job.stop);
+    if (program && job.stop.stop_requested()) {
+        return base::Error{base::ErrorCode::Cancelled, "loading was cancelled", ""};
+    }
     if (!program) {
         const auto device = findDevice(params.device);
         return device ? m_data->explainDevice(*device, program.error()) : program.error();

@@ -123,7 +123,8 @@ Leaf& Leaves::addLeaf(const std::string& name, const capture::TensorReference& r
 }
 
 base::Result<void> Leaves::build(const std::map<std::string, capture::TensorReference>& references,
-                                 const std::vector<std::string>& wanted, const TensorStore& store, const DeviceMap& devices) {
+                                 const std::vector<std::string>& wanted, const TensorStore& store, const DeviceMap& devices,
+                                 const std::stop_token& stop) {
     return torchGuarded("making tensors", [&]() -> base::Result<void> {
         std::map<std::int64_t, Leaf*> objects;
         std::map<std::int64_t, Group> shared;
@@ -159,6 +160,9 @@ base::Result<void> Leaves::build(const std::map<std::string, capture::TensorRefe
             groups.push_back(std::move(group));
         }
         for (const Group& group : groups) {
+            if (stop.stop_requested()) {
+                return base::Error{base::ErrorCode::Cancelled, "it was cancelled", ""};
+            }
             buildGroup(group, devices);
         }
         for (Leaf& leaf : m_leaves) {

@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 #include <deque>
 #include <map>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -39,10 +40,10 @@ void assign(const at::Tensor& target, const capture::TensorReference& reference,
 class Leaves {
 public:
     /// `references` by name; those that share storage must all be given here. `wanted` names those to be made.
-    /// NotFound, Corrupt from the store, naming the tensor.
+    /// NotFound, Corrupt from the store, naming the tensor; Cancelled between two of them.
     [[nodiscard]] base::Result<void> build(const std::map<std::string, capture::TensorReference>& references,
                                            const std::vector<std::string>& wanted, const TensorStore& store,
-                                           const DeviceMap& devices);
+                                           const DeviceMap& devices, const std::stop_token& stop = {});
 
     /// Null when `name` was not wanted.
     [[nodiscard]] Leaf* find(const std::string& name) const;

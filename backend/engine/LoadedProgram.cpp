@@ -67,7 +67,8 @@ base::Result<c10::Device> findDevice(const std::string& name) {
 LoadedProgram::LoadedProgram() = default;
 LoadedProgram::~LoadedProgram() = default;
 
-base::Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(const protocol::LoadParams& params) {
+base::Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(const protocol::LoadParams& params,
+                                                                 const std::stop_token& stop) {
     std::unique_ptr<LoadedProgram> loaded(new LoadedProgram);
     const auto device = findDevice(params.device);
     if (!device) {
@@ -85,7 +86,7 @@ base::Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(const protocol:
     }
     if (params.format != protocol::program_format::kExported) {
         loaded->m_devices = {capturedDevice(loaded->m_stateTensors), device.value()};
-        return loadForeign(params, std::move(loaded));
+        return loadForeign(params, std::move(loaded), stop);
     }
     return torchGuarded(params.name, [&]() -> base::Result<std::unique_ptr<LoadedProgram>> {
         loaded->m_devices = {capturedDevice(loaded->m_stateTensors), device.value()};
@@ -117,7 +118,7 @@ base::Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(const protocol:
                 tensor.tensor.requiresGrad = standIn->second.requiresGrad;
             }
         }
-        if (auto made = loaded->makeState(params); !made) {
+        if (auto made = loaded->makeState(params, stop); !made) {
             return made.error();
         }
         return std::move(loaded);
@@ -125,7 +126,8 @@ base::Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(const protocol:
 }
 
 base::Result<std::unique_ptr<LoadedProgram>> LoadedProgram::loadForeign(const protocol::LoadParams& params,
-                                                                        std::unique_ptr<LoadedProgram> loaded) {
+                                                                        std::unique_ptr<LoadedProgram> loaded,
+                                                                        const std::stop_token& stop) {
     const auto file = openWithConsent(params.program.file, params.program.offset, params.program.length, params.program.digest,
                                       params.consent, params.name);
     if (!file) {
@@ -155,7 +157,7 @@ base::Result<std::unique_ptr<LoadedProgram>> LoadedProgram::loadForeign(const pr
                 wanted.push_back(name);
             }
         }
-        if (auto built = loaded->m_state.build(references, wanted, loaded->m_store, loaded->m_devices); !built) {
+        if (auto built = loaded->m_state.build(references, wanted, loaded->m_store, loaded->m_devices, stop); !built) {
             return built.error();
         }
         loaded->m_foreign->adopt(loaded->m_state);
@@ -170,7 +172,7 @@ void LoadedProgram::prepare(const std::vector<c10::IValue>& inputs, const std::a
     }
 }
 
-base::Result<void> LoadedProgram::makeState(const protocol::LoadParams& params) {
+base::Result<void> LoadedProgram::makeState(const protocol::LoadParams& params, const std::stop_token& stop) {
     if (auto added = m_store.add(params.tensors); !added) {
         return added.error();
     }
@@ -185,7 +187,7 @@ base::Result<void> LoadedProgram::makeState(const protocol::LoadParams& params) 
             wanted.push_back(spec.target);
         }
     }
-    return m_state.build(references, wanted, m_store, m_devices);
+    return m_state.build(references, wanted, m_store, m_devices, stop);
 }
 
 void LoadedProgram::addConstant(const std::string& name, const graph::ArchivedTensor& constant) {

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,8 @@ public:
     ~LoadedProgram();
     /// Reads the archive, plans it and makes its weights. Blocks on disk. Corrupt, Unsupported, NotFound,
     /// EnvironmentMissing (no such device), OutOfMemory, ConsentNeeded.
-    [[nodiscard]] static base::Result<std::unique_ptr<LoadedProgram>> load(const protocol::LoadParams& params);
+    [[nodiscard]] static base::Result<std::unique_ptr<LoadedProgram>> load(const protocol::LoadParams& params,
+                                                                           const std::stop_token& stop = {});
 
     [[nodiscard]] const std::string& name() const { return m_name; }
     [[nodiscard]] const std::string& digest() const { return m_digest; }
@@ -61,8 +63,9 @@ public:
 private:
     LoadedProgram();
     [[nodiscard]] static base::Result<std::unique_ptr<LoadedProgram>> loadForeign(const protocol::LoadParams& params,
-                                                                                  std::unique_ptr<LoadedProgram> loaded);
-    [[nodiscard]] base::Result<void> makeState(const protocol::LoadParams& params);
+                                                                                  std::unique_ptr<LoadedProgram> loaded,
+                                                                                  const std::stop_token& stop);
+    [[nodiscard]] base::Result<void> makeState(const protocol::LoadParams& params, const std::stop_token& stop);
     void addConstant(const std::string& name, const graph::ArchivedTensor& constant);
 
     bool m_hasRun = false;
