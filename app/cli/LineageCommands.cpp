@@ -86,8 +86,10 @@ base::Result<Answer> link(CommandContext& context) {
     if (words.size() == 2) {
         return base::Error{base::ErrorCode::InvalidArgument, "'link' takes VERSION alone, or VERSION KIND OTHER", {}};
     }
-    const std::optional<registry::LinkKind> kind = isChanging ? kindOf(words[1]) : std::nullopt;
-    if (isChanging && !kind) {
+    registry::LinkKind kind = registry::LinkKind::DerivedFrom;
+    if (const std::optional<registry::LinkKind> named = isChanging ? kindOf(words[1]) : kind) {
+        kind = *named;
+    } else {
         return base::Error{base::ErrorCode::InvalidArgument, "There is no kind of link '" + words[1] + "'",
                            "Give derived-from, candidate-of or merged-from."};
     }
@@ -105,8 +107,8 @@ base::Result<Answer> link(CommandContext& context) {
             return other.error();
         }
         const base::Result<void> done = context.arguments().has("remove")
-                                            ? (*registry)->removeLink(version->id, *kind, other->id)
-                                            : (*registry)->addLink(version->id, *kind, other->id);
+                                            ? (*registry)->removeLink(version->id, kind, other->id)
+                                            : (*registry)->addLink(version->id, kind, other->id);
         if (!done) {
             return done.error();
         }
