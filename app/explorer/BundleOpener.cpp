@@ -4,6 +4,7 @@
 
 #include "app/explorer/Session.h"
 
+#include <QCheckBox>
 #include <QCoreApplication>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -68,6 +69,27 @@ void BundleOpener::chooseLibrary() {
     }
 }
 
+void BundleOpener::choosePython() {
+    const QString path = QFileDialog::getOpenFileName(m_window, tr("Choose the Python interpreter"), m_session.python());
+    if (!path.isEmpty()) {
+        m_session.setPython(path);
+    }
+}
+
+void BundleOpener::chooseEditor() {
+    auto* question = new QInputDialog(m_window);
+    question->setObjectName(QStringLiteral("editor"));
+    question->setAttribute(Qt::WA_DeleteOnClose);
+    question->setWindowTitle(tr("Editor"));
+    question->setLabelText(
+        tr("Command that opens source in your editor; {file} stands for the file. Empty: VISUAL, EDITOR or what "
+           "the desktop has."));
+    question->setTextValue(m_session.editor());
+    connect(question, &QInputDialog::textValueSelected, &m_session,
+            [this](const QString& command) { m_session.setEditor(command.trimmed()); });
+    question->open();
+}
+
 void BundleOpener::askForInputs(const QString& path) {
     auto* question = new QInputDialog(m_window);
     question->setObjectName(QStringLiteral("inputs"));
@@ -102,17 +124,32 @@ void BundleOpener::askForConsent(const ConsentRequest& request) {
     question->setObjectName(QStringLiteral("consent"));
     question->setAttribute(Qt::WA_DeleteOnClose);
     question->setTextFormat(Qt::PlainText);
-    const QString what = isNative ? tr("It is machine code, which can do whatever you can. It is loaded in the worker process.")
-                                  : tr("It is read in the worker process, by LibTorch.");
+    const bool isSource = request.file.kind == "source";
+    const QString what =
+        isSource   ? tr("It is Python code, which can do whatever you can. It is run in a process of its own.\n\n") +
+                         QString::fromStdString(request.file.name)
+        : isNative ? tr("It is machine code, which can do whatever you can. It is loaded in the worker process.")
+                   : tr("It is read in the worker process, by LibTorch.");
     question->setInformativeText(what + QStringLiteral("\n\nsha256 ") + QString::fromStdString(request.file.sha256) +
                                  QStringLiteral("\n\n") +
                                  tr("Your consent is remembered for this very file alone; modulelens consent forget takes it "
                                     "back."));
-    QPushButton* read = question->addButton(isNative ? tr("Load and run it") : tr("Read it"), QMessageBox::AcceptRole);
+    QPushButton* read = question->addButton(isSource   ? tr("Run it")
+                                            : isNative ? tr("Load and run it")
+                                                       : tr("Read it"),
+                                            QMessageBox::AcceptRole);
+    QCheckBox* later = nullptr;
+    if (!request.laterText.isEmpty()) {
+        later = new QCheckBox(request.laterText, question);
+        question->setCheckBox(later);
+    }
     question->setDefaultButton(question->addButton(QMessageBox::Cancel));
     // Escape and closing the window end it as well.
-    connect(question, &QMessageBox::finished, this, [this, request, question, read] {
+    connect(question, &QMessageBox::finished, this, [this, request, question, read, later] {
         if (question->clickedButton() == read) {
+            if (later != nullptr && later->isChecked() && request.forLater) {
+                request.forLater();
+            }
             m_session.allow(request);
         } else {
             m_session.decline(request);

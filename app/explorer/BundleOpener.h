@@ -27,6 +27,9 @@ public:
     void connectRemote();
     /// Asks for a library of operators that programs need.
     void chooseLibrary();
+    /// What edited source is run with and opened in; kept in the settings.
+    void choosePython();
+    void chooseEditor();
     [[nodiscard]] static bool canImport(const QMimeData& data);
     void import(const QMimeData& data);
 

@@ -69,6 +69,12 @@ MainWindow::MainWindow(Session& session, widgets::ThemeController& theme, const 
         restoreState(m_settings.windowState, Settings::kVersion);
     }
     m_jobs->setOpen(m_settings.jobsOpen);
+    if (!m_settings.python.isEmpty()) {
+        m_session.setPython(m_settings.python);
+    }
+    if (!m_settings.editor.isEmpty()) {
+        m_session.setEditor(m_settings.editor);
+    }
     showCentre();
     showStatus();
 }
@@ -203,6 +209,8 @@ Settings MainWindow::settings() const {
     settings.windowState = saveState(Settings::kVersion);
     settings.theme = widgets::ThemeController::settingName(m_theme.setting());
     settings.jobsOpen = m_jobs->isOpen();
+    settings.python = m_session.python();
+    settings.editor = m_session.editor();
     settings.lastVersion = m_documents->current() == nullptr ? QString() : m_documents->current()->version().id;
     return settings;
 }

@@ -5,11 +5,13 @@
 #include "backend/operations/ForeignImport.h"
 #include "backend/operations/JobQueue.h"
 #include "backend/operations/MeasuringJobs.h"
+#include "backend/operations/Verifying.h"
 #include "backend/registry/VersionAddress.h"
 #include "models/Format.h"
 
 #include <QDir>
 #include <QFileInfo>
+#include <QPointer>
 
 #include <chrono>
 
@@ -83,7 +85,17 @@ void Session::adopt(std::shared_ptr<registry::Registry> registry) {
     }
     m_operations = std::make_shared<operations::Operations>(m_registry, m_workerCommand);
     m_search.setRegistry(m_registry);
+    if (!m_python.isEmpty()) {
+        m_operations->usePython(m_python.toStdString(), {});
+    }
     emit opened();
+}
+
+void Session::setPython(const QString& python) {
+    m_python = python;
+    if (m_operations) {
+        m_operations->usePython(python.toStdString(), {});
+    }
 }
 
 void Session::importInbox() {
@@ -192,6 +204,31 @@ int Session::sweep(const models::VersionInfo& version, const QString& dimensions
     return m_jobs.add(operations::sweepJob(*m_operations, version.id.toStdString(), settings, done), version.title(), m_device);
 }
 
+int Session::verify(const models::VersionInfo& version, const operations::VerifySettings& settings, QObject* context,
+                    VerifyDone done) {
+    if (!m_operations) {
+        return 0;
+    }
+    operations::VerifySettings all = settings;
+    all.run = runSettings();
+    all.run.isTrusted = settings.run.isTrusted;
+    auto onQueue = [this, receiver = QPointer<QObject>(context),
+                    done = std::move(done)](const base::Result<operations::VerifyReport>& outcome) {
+        // Taken here, before another job is refused something.
+        const auto refused = needsConsent(outcome) ? m_operations->permissions().takeRefused() : std::nullopt;
+        auto shared = std::make_shared<const base::Result<operations::VerifyReport>>(outcome);
+        QMetaObject::invokeMethod(
+            this,
+            [receiver, done, refused, shared] {
+                if (receiver) {
+                    done(*shared, refused);
+                }
+            },
+            Qt::QueuedConnection);
+    };
+    return m_jobs.add(operations::verifyJob(*m_operations, version.id.toStdString(), all, onQueue), version.title(), m_device);
+}
+
 void Session::addLibrary(const QString& path) {
     if (!m_operations) {
         emit failed(tr("No registry is open, so nothing can run that would need a library."));
@@ -252,6 +289,10 @@ void Session::allow(const ConsentRequest& request) {
 }
 
 void Session::decline(const ConsentRequest& request) {
+    if (request.ifNot) {
+        request.ifNot();
+        return;
+    }
     emit declined(request.ifDeclined + tr(": you did not consent to it. Nothing was read and nothing changed."));
 }
 

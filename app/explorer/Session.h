@@ -24,6 +24,9 @@ struct ConsentRequest {
     QString sentence;                ///< What the file is, for the question.
     QString ifDeclined;              ///< What stays as it was.
     std::function<void()> again;     ///< Does what was asked for once more.
+    QString laterText = {};          ///< What may be allowed besides, of its own choice; empty: nothing.
+    std::function<void()> forLater = {};   ///< Told before `again` when that was chosen too.
+    std::function<void()> ifNot = {};      ///< Told when it was declined, in the place of a sentence in the window.
 };
 
 /// What a profile measures beside the forward pass.
@@ -60,6 +63,12 @@ public:
 
     [[nodiscard]] QString device() const { return m_device; }
     void setDevice(const QString& device) { m_device = device; }
+    /// The interpreter that runs Python code; empty: the active environment's.
+    [[nodiscard]] QString python() const { return m_python; }
+    void setPython(const QString& python);
+    /// The command of the editor; empty: as the environment says.
+    [[nodiscard]] QString editor() const { return m_editor; }
+    void setEditor(const QString& editor) { m_editor = editor; }
     void setThreads(std::optional<int> threads) { m_runThreads = threads; }
 
     /// Jobs on a version; the id of the job. Their results come by validated() and profiled().
@@ -68,6 +77,12 @@ public:
     int benchmark(const models::VersionInfo& version);
     /// `dimensions` as the command line has them, parted by spaces: "batch=1,2,4". 0 and failed() when they are malformed.
     int sweep(const models::VersionInfo& version, const QString& dimensions);
+    /// Verifies an edit in a job on this session's device; its id. `done` follows in this thread with what came of it, and
+    /// with the code that was refused for want of consent, unless `context` is gone by then.
+    using VerifyDone =
+        std::function<void(const base::Result<operations::VerifyReport>&, const std::optional<operations::GuardedFile>&)>;
+    int verify(const models::VersionInfo& version, const operations::VerifySettings& settings, QObject* context,
+               VerifyDone done);
     /// Imports a bundle, a .mlens, a folder of bundles, or a .pt2, TorchScript or AOTInductor file. 0 when the registry cannot
     /// import. consentNeeded() follows when the file holds code or pickles that nobody consented to.
     /// `inputs` as the command line's --input has them; inputsNeeded() follows when a model came without any.
@@ -79,6 +94,8 @@ public:
     /// File names of the libraries.
     [[nodiscard]] QStringList libraries() const;
 
+    /// Has the user asked: consentNeeded() follows.
+    void ask(const ConsentRequest& request) { emit consentNeeded(request); }
     /// The user consents to the file of `request`, which is remembered; what was asked for is done.
     void allow(const ConsentRequest& request);
     /// The user does not: declined() follows, and nothing else.
@@ -128,6 +145,8 @@ private:
     QString m_workerText;
     QStringList m_devices;
     QString m_device = QStringLiteral("cpu");
+    QString m_python;
+    QString m_editor;
     std::optional<int> m_runThreads;
     bool m_askedWorker = false;
     models::JobModel m_jobs;   ///< Ends first: its jobs use the operations.

@@ -19,6 +19,8 @@ Settings Settings::load(QSettings& store) {
     }
     settings.jobsOpen = store.value(QStringLiteral("jobsOpen")).toBool();
     settings.lastVersion = store.value(QStringLiteral("lastVersion")).toString();
+    settings.python = store.value(QStringLiteral("python")).toString();
+    settings.editor = store.value(QStringLiteral("editor")).toString();
     return settings;
 }
 
@@ -29,6 +31,8 @@ void Settings::save(QSettings& store) const {
     store.setValue(QStringLiteral("theme"), theme);
     store.setValue(QStringLiteral("jobsOpen"), jobsOpen);
     store.setValue(QStringLiteral("lastVersion"), lastVersion);
+    store.setValue(QStringLiteral("python"), python);
+    store.setValue(QStringLiteral("editor"), editor);
 }
 
 void Settings::resetLayout() {

@@ -19,6 +19,8 @@ struct Settings {
     QString theme = QStringLiteral("system");
     bool jobsOpen = false;
     QString lastVersion;               ///< Id of the version that was open last.
+    QString python;                    ///< Interpreter for Python code; empty: the active environment's.
+    QString editor;                    ///< Command of the editor; empty: as the environment says.
 
     [[nodiscard]] static Settings load(QSettings& store);
     void save(QSettings& store) const;

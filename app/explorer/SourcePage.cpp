@@ -4,13 +4,20 @@
 
 #include "app/explorer/PythonHighlighter.h"
 #include "app/explorer/Session.h"
+#include "app/explorer/SourceEditPanel.h"
 #include "app/explorer/SourceView.h"
+#include "backend/base/FileSystem.h"
+#include "backend/operations/Verifying.h"
 #include "models/Format.h"
+#include "widgets/DifferenceView.h"
 #include "widgets/EmptyState.h"
-#include "widgets/KeyValueList.h"
+#include "widgets/SegmentedControl.h"
+#include "widgets/Theme.h"
 
 #include <QEvent>
 #include <QHBoxLayout>
+#include <QPainter>
+#include <QPushButton>
 #include <QScrollArea>
 #include <QStackedWidget>
 #include <QVBoxLayout>
@@ -23,6 +30,24 @@ namespace {
 
 constexpr int kSideWidth = 400;
 constexpr int kNameWidth = 200;
+constexpr int kToolsHeight = 32;
+
+const char* const kShownOnly = QT_TRANSLATE_NOOP("modulelens::explorer::SourcePage",
+                                                 "As captured. Shown only: captured code runs nowhere before you allow it.");
+
+/// The strip above the source: one ground, one line below.
+class ToolsRow : public QWidget {
+public:
+    using QWidget::QWidget;
+
+protected:
+    void paintEvent(QPaintEvent*) override {
+        const widgets::Theme& t = widgets::Theme::current();
+        QPainter painter(this);
+        painter.fillRect(rect(), t.window);
+        painter.fillRect(0, height() - 1, width(), 1, t.line);
+    }
+};
 
 struct Argument {
     QString name;
@@ -114,6 +139,13 @@ SourcePage::SourcePage(Session& session, const models::VersionInfo& version, QWi
       m_session(session),
       m_version(version),
       m_task(session.pool()),
+      m_editedTask(session.pool()),
+      m_panel(new SourceEditPanel(session, version, this)),
+      m_choice(new widgets::SegmentedControl(tr("Text"), this)),
+      m_editButton(new QPushButton(widgets::themedIcon(widgets::Icon::Out), tr("Edit source"), this)),
+      m_difference(new widgets::DifferenceView(this)),
+      m_edited(new SourceView(this)),
+      m_editedHighlighter(new PythonHighlighter(m_edited->document())),
       m_note(new widgets::NoteRow(this)),
       m_arguments(new widgets::KeyValueList(this)),
       m_pages(new QStackedWidget(this)),
@@ -124,9 +156,24 @@ SourcePage::SourcePage(Session& session, const models::VersionInfo& version, QWi
     setAttribute(Qt::WA_StyledBackground);
     m_arguments->setNameWidth(kNameWidth);
     m_source->setAccessibleName(tr("Class source"));
-    m_pages->addWidget(m_empty);
-    m_pages->addWidget(m_source);
+    m_edited->setAccessibleName(tr("Edited source"));
+    m_difference->setTitles(tr("Captured"), tr("Edited"));
+    m_choice->setSegments({{tr("Captured"), {}}, {tr("Difference"), {}}, {tr("Edited"), {}}});
+    m_choice->hide();
+    m_editButton->setToolTip(tr("Open it in your editor; every save is run on the captured inputs (Ctrl+E)"));
     m_empty->show(widgets::Icon::Code, tr("Reading the source"), {});
+    m_note->setText(tr(kShownOnly));
+    buildLayout();
+    connect(m_editButton, &QPushButton::clicked, m_panel, &SourceEditPanel::begin);
+    connect(m_choice, &widgets::SegmentedControl::currentChanged, this, &SourcePage::showPane);
+    connect(m_panel, &SourceEditPanel::changed, this, &SourcePage::showEdit);
+}
+
+void SourcePage::buildLayout() {
+    for (QWidget* page : {static_cast<QWidget*>(m_empty), static_cast<QWidget*>(m_source), static_cast<QWidget*>(m_difference),
+                          static_cast<QWidget*>(m_edited)}) {
+        m_pages->addWidget(page);
+    }
     auto* scroll = new QScrollArea(this);
     scroll->setWidgetResizable(true);
     scroll->setFixedWidth(kSideWidth);
@@ -140,12 +187,75 @@ SourcePage::SourcePage(Session& session, const models::VersionInfo& version, QWi
     body->addWidget(scroll);
     body->addWidget(line);
     body->addWidget(m_pages, 1);
+    auto* tools = new ToolsRow(this);
+    auto* row = new QHBoxLayout(tools);
+    row->setContentsMargins(0, 0, 16, 0);
+    row->setSpacing(8);
+    row->addWidget(m_note, 1);
+    row->addWidget(m_choice);
+    row->addWidget(m_editButton);
+    tools->setFixedHeight(kToolsHeight);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
-    layout->addWidget(m_note);
+    layout->addWidget(tools);
+    layout->addWidget(m_panel);
     layout->addLayout(body, 1);
-    m_note->setText(tr("As captured. Shown only: captured code runs nowhere before you allow it."));
+}
+
+SourcePage::Shown SourcePage::shown() const {
+    return m_pages->currentWidget() == m_difference ? Shown::Difference
+           : m_pages->currentWidget() == m_edited   ? Shown::Edited
+                                                    : Shown::Captured;
+}
+
+void SourcePage::showPane() {
+    const auto choice = m_panel->edit().isOpen() ? static_cast<Shown>(m_choice->current()) : Shown::Captured;
+    if (choice == Shown::Edited) {
+        readEdited();
+    }
+    m_pages->setCurrentWidget(choice == Shown::Edited       ? static_cast<QWidget*>(m_edited)
+                              : choice == Shown::Difference ? m_difference
+                              : m_hasSource                 ? m_source
+                                                            : static_cast<QWidget*>(m_empty));
+}
+
+void SourcePage::showEdit() {
+    const models::SourceEdit& edit = m_panel->edit();
+    m_note->setText(edit.isOpen() ? tr("Your class with the captured state, on the captured inputs.") : tr(kShownOnly));
+    m_choice->setVisible(edit.isOpen());
+    m_editButton->setVisible(!edit.isOpen());
+    const bool isAnswered = edit.state() == models::SourceEdit::State::Watching && (edit.error() || edit.report() != nullptr);
+    if (isAnswered && m_answers != edit.runCount()) {
+        m_answers = edit.runCount();
+        if (edit.report() != nullptr) {
+            QList<widgets::DifferenceView::Part> parts;
+            for (const protocol::SourceDifference& difference : edit.report()->validation.differences) {
+                parts.append({QString::fromStdString(difference.className), QString::fromStdString(difference.difference)});
+            }
+            m_difference->setParts(parts);
+        }
+        m_choice->setCurrent(static_cast<int>(edit.report() != nullptr ? Shown::Difference : Shown::Edited));
+    }
+    showPane();
+    showList();
+}
+
+void SourcePage::readEdited() {
+    constexpr std::uint64_t kLargest = 4 << 20;
+    m_editedTask.run(
+        [file = m_panel->edit().file().toStdString()](std::stop_token) { return base::realFileSystem().read(file, kLargest); },
+        [this](const base::Result<std::string>& outcome) {
+            const QString text = QString::fromStdString(outcome ? *outcome : operations::errorSentence(outcome.error()));
+            if (text != m_edited->toPlainText()) {
+                m_edited->setPlainText(text);
+            }
+            m_edited->markLine(m_panel->edit().errorLine());
+        });
+}
+
+void SourcePage::showList() {
+    m_arguments->setGroups(m_panel->facts() + m_facts);
 }
 
 void SourcePage::showEvent(QShowEvent* event) {
@@ -159,6 +269,7 @@ void SourcePage::showEvent(QShowEvent* event) {
 void SourcePage::changeEvent(QEvent* event) {
     if (event->type() == QEvent::PaletteChange) {
         m_highlighter->rehighlight();
+        m_editedHighlighter->rehighlight();
     }
     QWidget::changeEvent(event);
 }
@@ -206,15 +317,16 @@ void SourcePage::read() {
             if (arguments.rows.isEmpty()) {
                 arguments.rows.append({tr("none"), QString(), false, false});
             }
-            m_arguments->setGroups({facts, arguments});
+            m_facts = {facts, arguments};
+            showList();
             if (outcome->source.isEmpty()) {
                 m_empty->show(widgets::Icon::Code, tr("No source"),
                               tr("The class has no source of its own in the capture; it is a class of a library."));
-                m_pages->setCurrentWidget(m_empty);
             } else {
                 m_source->setPlainText(outcome->source);
-                m_pages->setCurrentWidget(m_source);
+                m_hasSource = true;
             }
+            showPane();
         });
 }
 

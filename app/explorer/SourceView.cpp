@@ -9,6 +9,7 @@
 #include <QPaintEvent>
 #include <QPainter>
 #include <QTextBlock>
+#include <QTextEdit>
 
 #include <algorithm>
 #include <cmath>
@@ -66,6 +67,29 @@ void SourceView::resizeEvent(QResizeEvent* event) {
     fitGutter();
 }
 
+void SourceView::markLine(int line) {
+    m_markedLine = line;
+    const QTextBlock block = document()->findBlockByNumber(line - 1);
+    if (line <= 0 || !block.isValid()) {
+        setExtraSelections({});
+        return;
+    }
+    QTextEdit::ExtraSelection mark;
+    mark.cursor = QTextCursor(block);
+    mark.format.setBackground(widgets::Theme::current().badSoft);
+    mark.format.setProperty(QTextFormat::FullWidthSelection, true);
+    setExtraSelections({mark});
+    setTextCursor(mark.cursor);
+    centerCursor();
+}
+
+void SourceView::changeEvent(QEvent* event) {
+    QPlainTextEdit::changeEvent(event);
+    if (event->type() == QEvent::PaletteChange && m_markedLine > 0) {
+        markLine(m_markedLine);
+    }
+}
+
 void SourceView::paintGutter(const QRect& dirty) {
     const widgets::Theme& t = widgets::Theme::current();
     QPainter painter(m_gutter);
@@ -77,6 +101,12 @@ void SourceView::paintGutter(const QRect& dirty) {
         if (line.top() > dirty.bottom()) {
             break;
         }
+        const bool isMarked = block.blockNumber() + 1 == m_markedLine;
+        if (isMarked) {
+            painter.fillRect(QRectF(0, line.top(), m_gutter->width(), line.height()), t.badSoft);
+            painter.fillRect(QRectF(0, line.top(), 3, line.height()), t.bad);
+        }
+        painter.setPen(isMarked ? t.bad : t.text3);
         painter.drawText(QRectF(0, line.top(), m_gutter->width() - kRightInset, line.height()),
                          Qt::AlignRight | Qt::AlignVCenter, QString::number(block.blockNumber() + 1));
     }

@@ -15,9 +15,13 @@ public:
 
     /// Width of the column of line numbers.
     [[nodiscard]] int gutterWidth() const;
+    /// Marks the line at fault, counted from 1, and scrolls to it; 0 marks none.
+    void markLine(int line);
+    [[nodiscard]] int markedLine() const { return m_markedLine; }
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
+    void changeEvent(QEvent* event) override;
 
 private:
     class Gutter;
@@ -26,6 +30,7 @@ private:
     void fitGutter();
 
     QWidget* m_gutter;
+    int m_markedLine = 0;
 };
 
 } // namespace modulelens::explorer

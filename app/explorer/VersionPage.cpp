@@ -5,6 +5,7 @@
 #include "app/explorer/CommandText.h"
 #include "app/explorer/HierarchyPage.h"
 #include "app/explorer/Session.h"
+#include "app/explorer/SourceEditPanel.h"
 #include "app/explorer/SourcePage.h"
 #include "app/explorer/TensorNames.h"
 #include "app/explorer/TensorsPage.h"
@@ -167,6 +168,7 @@ void VersionPage::makeMoreMenu() {
     });
     menu->addAction(tr("Copy the command that does this"), this, [this] { QApplication::clipboard()->setText(command()); });
     menu->addSeparator();
+    menu->addAction(tr("Edit the source"), this, &VersionPage::editSource);
     menu->addAction(tr("Add a tag"), this, [this] { m_header->chips()->startAdding(); });
     m_header->moreButton()->setMenu(menu);
 }
@@ -283,6 +285,9 @@ QString VersionPage::command() const {
     const QString verb = view() == View::Validation  ? QStringLiteral("validate")
                          : view() == View::Hierarchy ? (m_hasMeasured ? QStringLiteral("profile") : QStringLiteral("tree"))
                                                      : QStringLiteral("show");
+    if (view() == View::Source && m_source->panel()->edit().isOpen()) {
+        return commandText(QStringLiteral("verify %v --edit --watch%d"), m_version.address(), m_session.device());
+    }
     return commandText(verb + QStringLiteral(" %v"), m_version.address(), {});
 }
 
@@ -304,6 +309,11 @@ void VersionPage::profileTraining() {
 
 void VersionPage::benchmark() {
     m_session.benchmark(m_version);
+}
+
+void VersionPage::editSource() {
+    showView(View::Source);
+    m_source->panel()->begin();
 }
 
 void VersionPage::chooseSweep() {

@@ -36,6 +36,7 @@ public:
     [[nodiscard]] const models::VersionInfo& version() const { return m_version; }
     [[nodiscard]] HierarchyPage* hierarchy() const { return m_hierarchy; }
     [[nodiscard]] TensorsPage* tensors() const { return m_tensors; }
+    [[nodiscard]] SourcePage* source() const { return m_source; }
     [[nodiscard]] ValidationPage* validation() const { return m_validation; }
     void showView(View view);
     [[nodiscard]] View view() const;
@@ -50,6 +51,8 @@ public:
     void profileBackward();
     void profileTraining();
     void benchmark();
+    /// Opens the captured source in the user's editor and verifies it at every save.
+    void editSource();
     /// Asks for the dimension and its values first.
     void chooseSweep();
 

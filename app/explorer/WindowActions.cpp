@@ -114,6 +114,9 @@ void addView(MainWindow& window, QMenuBar& bar) {
         .separate()
         .add(Icon::Moon, MainWindow::tr("Switch between &light and dark"), Qt::CTRL | Qt::SHIFT | Qt::Key_L,
              [&window] { window.switchTheme(); })
+        .add(Icon::Code, MainWindow::tr("Choose the e&ditor…"), {}, [&window] { window.bundles()->chooseEditor(); })
+        .add(Icon::Chip, MainWindow::tr("Choose the &Python interpreter…"), {}, [&window] { window.bundles()->choosePython(); })
+        .separate()
         .add(Icon::Layers, MainWindow::tr("R&eset layout"), {}, [&window] { window.resetLayout(); });
 }
 
@@ -150,6 +153,8 @@ void addWindowActions(MainWindow& window, TopRow& top, Session& session) {
         .same("benchmark %v%d")
         .add(Icon::Sliders, MainWindow::tr("&Sweep a dimension…"), {}, withPage(&VersionPage::chooseSweep))
         .same("sweep %v --dim batch=1,2,4,8%d")
+        .add(Icon::Code, MainWindow::tr("&Edit the source"), Qt::CTRL | Qt::Key_E, withPage(&VersionPage::editSource))
+        .same("verify %v --edit --watch%d")
         .separate()
         .add(Icon::Chip, MainWindow::tr("&Load a library of operators…"), {}, [&window] { window.bundles()->chooseLibrary(); })
         .add(Icon::Chip, MainWindow::tr("Load &no more libraries"), {}, [&session] { session.forgetLibraries(); })

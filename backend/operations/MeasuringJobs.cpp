@@ -75,6 +75,27 @@ JobRequest benchmarkJob(Operations& operations, const std::string& addressOrId, 
             }};
 }
 
+JobRequest verifyJob(Operations& operations, const std::string& addressOrId, const VerifySettings& settings,
+                     std::function<void(const base::Result<VerifyReport>&)> done) {
+    return {"verify", "Verify an edit of " + addressOrId, addressOrId,
+            [&operations, addressOrId, settings,
+             done = std::move(done)](const OperationContext& context) -> base::Result<std::string> {
+                const base::Result<VerifyReport> report = operations.verify(addressOrId, settings, context);
+                if (report) {
+                    for (const protocol::SourceDifference& difference : report->validation.differences) {
+                        writeLog(context, difference.className + '\n' + difference.difference);
+                    }
+                    if (report->benchmark) {
+                        logBenchmark(*report->benchmark, context);
+                    }
+                }
+                if (done) {
+                    done(report);
+                }
+                return report ? base::Result<std::string>(verifySentence(*report)) : report.error();
+            }};
+}
+
 JobRequest sweepJob(Operations& operations, const std::string& addressOrId, const SweepSettings& settings,
                     std::function<void(const base::Result<SweepReport>&)> done) {
     return {"sweep", "Sweep " + addressOrId, addressOrId,

@@ -5,6 +5,7 @@
 #include "backend/operations/Benchmarking.h"
 #include "backend/operations/JobQueue.h"
 #include "backend/operations/Sweep.h"
+#include "backend/operations/Verifying.h"
 
 #include <functional>
 #include <string>
@@ -20,6 +21,10 @@ namespace modulelens::operations {
 /// Times one version at several sizes; every point is a line of the job's log.
 [[nodiscard]] JobRequest sweepJob(Operations& operations, const std::string& addressOrId, const SweepSettings& settings,
                                   std::function<void(const base::Result<SweepReport>&)> done);
+
+/// Verifies an edit of a version (Verifying.h); the log has the difference of the source.
+[[nodiscard]] JobRequest verifyJob(Operations& operations, const std::string& addressOrId, const VerifySettings& settings,
+                                   std::function<void(const base::Result<VerifyReport>&)> done);
 
 /// "batch = 8: 1.24 ms, 6452 items/s, peak 3.1 MB", or why the point has no numbers.
 [[nodiscard]] std::string sweepPointSentence(const SweepReport& report, const SweepPoint& point);

@@ -60,6 +60,7 @@ struct Operations::Data {
     std::mutex pythonMutex;
     std::vector<std::string> pythonCommand;
     std::unique_ptr<WorkerJobs> pythonWorker;
+    std::vector<std::unique_ptr<WorkerJobs>> formerPythonWorkers;   ///< Jobs may be running in them.
 
     Data(std::shared_ptr<registry::Registry> store, std::vector<std::string> command)
         : registry(std::move(store)), worker(command.empty() ? defaultWorkerCommand() : std::move(command), permissions) {}
@@ -162,7 +163,11 @@ base::Result<registry::ImportReport> Operations::import(const std::filesystem::p
 
 void Operations::usePython(const std::string& python, const std::vector<std::string>& pythonPath) {
     const std::lock_guard lock(m_data->pythonMutex);
-    m_data->pythonCommand = pythonWorkerCommand(python, pythonPath);
+    std::vector<std::string> command = pythonWorkerCommand(python, pythonPath);
+    if (m_data->pythonWorker && command != m_data->pythonCommand) {
+        m_data->formerPythonWorkers.push_back(std::move(m_data->pythonWorker));
+    }
+    m_data->pythonCommand = std::move(command);
 }
 
 void Operations::prepareWorker(const std::string& engine) {

@@ -140,7 +140,8 @@ public:
     [[nodiscard]] base::Result<registry::ImportReport> import(const std::filesystem::path& path, const ImportSettings& settings,
                                                               const OperationContext& context);
 
-    /// The interpreter of the source engine (empty: defaultPythonCommand) and folders it imports from first. Before its first use.
+    /// The interpreter of the source engine (empty: pythonWorkerCommand's choice) and folders it imports from first, for what
+    /// begins from now on.
     void usePython(const std::string& python, const std::vector<std::string>& pythonPath);
     /// Starts the worker in the background, so that it gets ready meanwhile. Does not block.
     void prepareWorker(const std::string& engine = protocol::engine_name::kProgram);

@@ -114,20 +114,19 @@ private slots:
     void editedFile_isVerifiedAtEverySaveUntilInterrupted() {
         const std::filesystem::path file = m_base / "watched/block.py";
         write(file, kShop);
-        watch({"verify", "shop::block", "--source", file.string() + ":Block", "--trust", "--no-benchmark", "--watch", "--json"});
+        watch(
+            {"verify", "shop::block", "--source", file.string() + ":Block", "--trust", "--no-benchmark", "--watch", "--json"});
         QCOMPARE(at(next(), "/data/exact"), std::string("true"));
         // In place.
         write(file, replaced(kShop, "* FACTOR", "* (FACTOR + 1)"));
         const json changed = next();
         QCOMPARE(at(changed, "/data/verdict"), std::string("fail"));
-        QVERIFY(at(changed, "/data/differences/0/difference").find("+        return torch.relu") !=
-                std::string::npos);
+        QVERIFY(at(changed, "/data/differences/0/difference").find("+        return torch.relu") != std::string::npos);
         // A syntax error is an answer, not the end.
         renameInto(file, replaced(kShop, "return torch.relu(", "return torch.relu(("));
         const json broken = next();
         QCOMPARE(at(broken, "/status"), std::string("error"));
-        QVERIFY2(at(broken, "/error/message").find("block.py:13: SyntaxError") != std::string::npos,
-                 broken.dump().c_str());
+        QVERIFY2(at(broken, "/error/message").find("block.py:13: SyntaxError") != std::string::npos, broken.dump().c_str());
         // So is an exception of the edited code, with its line.
         renameInto(file, replaced(kShop, "torch.relu(self.linear(x))", "self.linear(x[:, :3])"));
         const std::string raised = at(next(), "/error/message");
@@ -224,8 +223,8 @@ private:
     }
 
     std::map<std::string, std::string> settings() const {
-        return {{"PYTHONPATH", std::string(std::getenv("MODULELENS_SOURCE_DIR")) + "/backend/python:" +
-                                   (m_base / "installed").string()},
+        return {{"PYTHONPATH",
+                 std::string(std::getenv("MODULELENS_SOURCE_DIR")) + "/backend/python:" + (m_base / "installed").string()},
                 {"PYTHONDONTWRITEBYTECODE", "1"},
                 {"XDG_DATA_HOME", (m_base / "data").string()},
                 {"XDG_CONFIG_HOME", (m_base / "config").string()}};

@@ -3,8 +3,10 @@
 #include "app/explorer/Settings.h"
 
 #include "app/explorer/CommandLine.h"
+#include "app/explorer/EditorCommand.h"
 #include "tests/support/TestMain.h"
 
+#include <QProcessEnvironment>
 #include <QSettings>
 #include <QTemporaryDir>
 #include <QTest>
@@ -24,6 +26,8 @@ private slots:
         settings.theme = QStringLiteral("dark");
         settings.jobsOpen = true;
         settings.lastVersion = QStringLiteral("17");
+        settings.python = QStringLiteral("/env/bin/python");
+        settings.editor = QStringLiteral("code --wait {file}");
         settings.save(store);
         store.sync();
         QSettings again(folder.filePath(QStringLiteral("settings.ini")), QSettings::IniFormat);
@@ -33,6 +37,8 @@ private slots:
         QCOMPARE(loaded.theme, settings.theme);
         QCOMPARE(loaded.jobsOpen, settings.jobsOpen);
         QCOMPARE(loaded.lastVersion, settings.lastVersion);
+        QCOMPARE(loaded.python, settings.python);
+        QCOMPARE(loaded.editor, settings.editor);
     }
 
     void garbage_isAsIfItWereNotThere() {
@@ -54,6 +60,24 @@ private slots:
         settings.save(store);
         store.setValue(QStringLiteral("version"), Settings::kVersion + 1);
         QCOMPARE(Settings::load(store).theme, QStringLiteral("system"));
+    }
+
+    void editor_isTheSettingThenTheEnvironmentsUnlessItNeedsATerminal() {
+        QProcessEnvironment environment;
+        const QString file = QStringLiteral("/data/a b.py");
+        QVERIFY(editorCommand({}, environment, file).isEmpty());
+        environment.insert(QStringLiteral("EDITOR"), QStringLiteral("/usr/bin/vim"));
+        QVERIFY(editorCommand({}, environment, file).isEmpty());
+        environment.insert(QStringLiteral("VISUAL"), QStringLiteral("emacs -nw"));
+        QVERIFY(editorCommand({}, environment, file).isEmpty());
+        environment.insert(QStringLiteral("EDITOR"), QStringLiteral("gedit"));
+        QCOMPARE(editorCommand({}, environment, file), QStringList({"gedit", file}));
+        environment.insert(QStringLiteral("VISUAL"), QStringLiteral("code --wait"));
+        QCOMPARE(editorCommand({}, environment, file), QStringList({"code", "--wait", file}));
+        QCOMPARE(editorCommand(QStringLiteral("xterm -e vim {file} -n"), environment, file),
+                 QStringList({"xterm", "-e", "vim", file, "-n"}));
+        QCOMPARE(editorCommand(QStringLiteral("\"my editor\" --at={file}"), environment, file),
+                 QStringList({"my editor", "--at=" + file}));
     }
 
     void commandLine_data() {

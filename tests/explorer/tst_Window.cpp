@@ -5,6 +5,8 @@
 #include "app/explorer/DocumentArea.h"
 #include "app/explorer/JobsPanel.h"
 #include "app/explorer/RegistryPanel.h"
+#include "app/explorer/SourceEditPanel.h"
+#include "app/explorer/SourcePage.h"
 #include "app/explorer/VersionPage.h"
 #include "tests/explorer/WindowFixture.h"
 #include "tests/support/TestMain.h"
@@ -17,6 +19,7 @@
 #include <QClipboard>
 #include <QFile>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
@@ -234,6 +237,48 @@ private slots:
         QTRY_VERIFY(jobs.isIdle());
         QCOMPARE(jobs.index(1, models::JobModel::ModuleColumn).data().toString(), QStringLiteral("golden@v0"));
         QCOMPARE(jobs.index(0, models::JobModel::ModuleColumn).data().toString(), QStringLiteral("golden::linear@v0"));
+    }
+
+    void editWithoutPythonOrEditor_saysWhatToDoAndKeepsTheFile() {
+        const QTemporaryDir user;
+        qputenv("XDG_CONFIG_HOME", user.filePath(QStringLiteral("config")).toUtf8());
+        qputenv("XDG_DATA_HOME", user.filePath(QStringLiteral("data")).toUtf8());
+        test::WindowFixture fixture;
+        QVERIFY(fixture.openGolden());
+        fixture.session.setPython(QStringLiteral("/no/such/python"));
+        fixture.session.setEditor(QStringLiteral("/no/such/editor"));
+        VersionPage* page = fixture.openVersion(QStringLiteral("linear"));
+        QVERIFY(page != nullptr);
+        page->editSource();
+        QCOMPARE(page->view(), VersionPage::View::Source);
+        const models::SourceEdit& edit = page->source()->panel()->edit();
+        QTRY_COMPARE(edit.state(), models::SourceEdit::State::Watching);
+        const widgets::Banner* banner = page->source()->panel()->banner();
+        QCOMPARE(banner->sentence(), QStringLiteral("Edit Linear.py and save it"));
+        QTRY_VERIFY2(banner->detail().contains(QStringLiteral("/no/such/editor could not be started")),
+                     qPrintable(banner->detail()));
+        QFile file(edit.file());
+        QVERIFY(file.open(QIODevice::Append));
+        file.write("# edited\n");
+        file.close();
+        QTRY_VERIFY_WITH_TIMEOUT(edit.error().has_value(), 30000);
+        QVERIFY2(banner->detail().contains(QStringLiteral("/no/such/python")), qPrintable(banner->detail()));
+        bool offersPython = false;
+        for (const QPushButton* button : page->source()->panel()->findChildren<QPushButton*>()) {
+            offersPython =
+                offersPython || (button->isVisible() && button->text().startsWith(QStringLiteral("Choose a Python")));
+        }
+        QVERIFY(offersPython);
+        QCOMPARE(edit.state(), models::SourceEdit::State::Watching);
+        // Opened again, the edit is there.
+        fixture.window.documents()->closeCurrent();
+        page = fixture.openVersion(QStringLiteral("linear"));
+        page->editSource();
+        const models::SourceEdit& again = page->source()->panel()->edit();
+        QTRY_COMPARE(again.state(), models::SourceEdit::State::Watching);
+        QVERIFY(!again.isNewFile());
+        QFile kept(again.file());
+        QVERIFY(kept.open(QIODevice::ReadOnly) && kept.readAll().endsWith("# edited\n"));
     }
 
     void documents_goBackAndForward() {

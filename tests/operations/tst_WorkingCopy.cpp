@@ -134,7 +134,8 @@ private slots:
         const QTemporaryDir folder;
         const WatchedFiles watched{{}, {folder.path().toStdString(), "/no/such/folder"}};
         std::stop_source stop;
-        auto saved = std::async(std::launch::async, [&] { return waitForSave(watched, savedState(watched), stop.get_token()); });
+        auto saved =
+            std::async(std::launch::async, [&] { return waitForSave(watched, savedState(watched), stop.get_token()); });
         stop.request_stop();
         QVERIFY(!saved.get());
     }

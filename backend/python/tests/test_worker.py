@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -259,11 +260,21 @@ def test_editedSource_takesStateAndInputs(
 def test_edit_thatDoesNotRun_namesItsLine(worker: WorkerProcess, captured: Captured, tmp_path: Path) -> None:
     bundle = captured(lambda: Block(8, 2), torch.randn(2, 3, 8))
     file = tmp_path / "edited.py"
-    file.write_text("import torch\n\nclass Block(nn.Module):\n    pass\n")
+    file.write_text("import torch\n\nclass Block(missing.Module):\n    pass\n")
     edited = {"file": str(file), "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
     with pytest.raises(WorkerFailureError) as refused:
         worker.call("load", bundle.consented(worker, edited=edited))
     assert refused.value.code == INVALID and "edited.py:3: NameError" in refused.value.message
+
+
+def test_edit_knowsTheNamesOfItsOwnModule(worker: WorkerProcess, captured: Captured, tmp_path: Path) -> None:
+    bundle = captured(lambda: Block(8, 2), torch.randn(2, 3, 8))
+    file = tmp_path / "edited.py"
+    file.write_text(inspect.getsource(Block))
+    edited = {"file": str(file), "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+    loaded = worker.call("load", bundle.consented(worker, edited=edited))
+    assert loaded["differences"] == []
+    assert worker.call("validate", bundle.call(loaded["handle"]))["exact"]
 
 
 def test_timeLimit_endsARunInsideTheModule(worker: WorkerProcess, captured: Captured) -> None:

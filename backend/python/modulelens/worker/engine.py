@@ -157,11 +157,6 @@ class Engine:
             if folder not in sys.path:
                 sys.path.insert(0, folder)
         devices = DeviceMap(device, optional(source, "captured_device", str, "source") or "cpu")
-        classes = {
-            node["class"]: node["source"]
-            for node in nodes_below(nodes, root)
-            if isinstance(node.get("source"), str) and not node["class"].startswith("torch.")
-        }
         edited = parse_edited(optional(source, "edited", dict, "source"))
         replaced: set[str] = set()
         with job.interruptible():
@@ -182,6 +177,13 @@ class Engine:
             if not set(rungs) <= set(RUNGS):
                 raise WorkerError("invalid_argument", f"there is no way of rebuilding called {', '.join(rungs)}")
             built = rebuild(blueprint, rungs)
+        # What became of torch's own classes, the version of torch tells; but an edit takes the place of any class.
+        classes = {
+            node["class"]: node["source"]
+            for node in nodes_below(nodes, root)
+            if isinstance(node.get("source"), str)
+            and (not node["class"].startswith("torch.") or node["class"] in replaced)
+        }
         differences = source_differences(classes, optional(source, "sources", dict, "source") or {}, resolver)
         warnings = list(built.warnings)
         for entry in differences:
