@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: MIT
 #include "models/RegistrySearch.h"
 
+#include "backend/registry/QueryCompletion.h"
 #include "backend/registry/Registry.h"
 #include "models/QueryText.h"
 
 #include <QRegularExpression>
 
+#include <algorithm>
 #include <array>
 
 namespace modulelens::models {
@@ -46,7 +48,8 @@ QString sentenceOf(const base::Error& error) {
 
 } // namespace
 
-RegistrySearch::RegistrySearch(TaskPool& pool, QObject* parent) : QObject(parent), m_task(pool), m_tree(pool) {
+RegistrySearch::RegistrySearch(TaskPool& pool, QObject* parent)
+    : QObject(parent), m_task(pool), m_completion(pool), m_tree(pool) {
     connect(&m_task, &LatestTask::busyChanged, this, &RegistrySearch::busyChanged);
 }
 
@@ -90,12 +93,20 @@ void RegistrySearch::refresh() {
             return models.error();
         }
         answer.models = std::move(*models);
-        for (std::size_t i = 0; i < kFields.size() && !stop.stop_requested(); ++i) {
-            base::Result<std::vector<registry::FacetValue>> values = registry->facet(kFields[i].field, query);
-            if (!values) {
-                return values.error();
-            }
-            answer.facets[i] = std::move(*values);
+        if (stop.stop_requested()) {
+            return answer;
+        }
+        std::vector<std::string> fields;
+        fields.reserve(kFields.size());
+        for (const FacetField& field : kFields) {
+            fields.emplace_back(field.field);
+        }
+        base::Result<std::vector<registry::Facet>> facets = registry->facets(fields, query);
+        if (!facets) {
+            return facets.error();
+        }
+        for (std::size_t i = 0; i < std::min(kFields.size(), facets->size()); ++i) {
+            answer.facets[i] = std::move((*facets)[i].values);
         }
         return answer;
     };
@@ -109,6 +120,28 @@ void RegistrySearch::refresh() {
             m_errorPosition = positionIn(QString::fromStdString(outcome.error().message));
         }
         emit changed();
+    });
+}
+
+void RegistrySearch::complete(const QString& query, int cursor) {
+    if (!m_registry) {
+        return;
+    }
+    constexpr int kMostCompletions = 12;
+    const std::string text = query.toStdString();
+    const std::size_t at = query.left(cursor).toStdString().size();
+    const auto work = [registry = m_registry, text, at](std::stop_token) {
+        return registry::completeQuery(*registry, text, at, kMostCompletions);
+    };
+    m_completion.run(work, [this, text](base::Result<std::vector<registry::QueryCompletion>> outcome) {
+        QStringList queries;
+        if (outcome) {
+            for (const registry::QueryCompletion& completion : *outcome) {
+                queries.append(
+                    QString::fromStdString(text.substr(0, completion.from) + completion.text + text.substr(completion.until)));
+            }
+        }
+        emit completed(QString::fromStdString(text), queries);
     });
 }
 

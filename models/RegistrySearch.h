@@ -7,6 +7,7 @@
 
 #include <QList>
 #include <QObject>
+#include <QStringList>
 
 namespace modulelens::models {
 
@@ -39,6 +40,8 @@ public:
     [[nodiscard]] const QString& query() const { return m_query; }
     /// Asks again, after an import or an edit.
     void refresh();
+    /// Asks for ways to go on with a query that is being typed; `cursor` counts its characters. completed() answers the newest.
+    void complete(const QString& query, int cursor);
 
     [[nodiscard]] RegistryTreeModel& tree() { return m_tree; }
     [[nodiscard]] const QList<Facet>& facets() const { return m_facets; }
@@ -57,6 +60,8 @@ signals:
     /// Tree, counts, facets or the error changed.
     void changed();
     void busyChanged(bool busy);
+    /// Whole queries that `query` may become, the likeliest first; none when it cannot be completed.
+    void completed(const QString& query, const QStringList& queries);
 
 private:
     struct Answer;
@@ -64,6 +69,7 @@ private:
 
     std::shared_ptr<registry::Registry> m_registry;
     LatestTask m_task;
+    LatestTask m_completion;
     RegistryTreeModel m_tree;
     QString m_query;
     QList<Facet> m_facets;

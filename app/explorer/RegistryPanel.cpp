@@ -94,6 +94,15 @@ RegistryPanel::RegistryPanel(Session& session, QWidget* parent)
     connect(m_connection, &widgets::SegmentedControl::currentChanged, m_pages, &QStackedWidget::setCurrentIndex);
     connect(m_query, &widgets::QueryField::queryChanged, this,
             [this](const QString& text) { m_session.search().setQuery(text); });
+    connect(m_query->edit(), &QLineEdit::textEdited, this,
+            [this](const QString& text) { m_session.search().complete(text, m_query->edit()->cursorPosition()); });
+    connect(&m_session.search(), &models::RegistrySearch::completed, this,
+            [this](const QString& text, const QStringList& queries) {
+                // Names that no facet shows; an answer for what is no longer there is of no use.
+                if (text == m_query->edit()->text() && !queries.isEmpty()) {
+                    m_query->setCompletions(queries);
+                }
+            });
     connect(m_query, &widgets::QueryField::resultsRequested, this, &RegistryPanel::focusFirstResult);
     connect(m_facets, &widgets::FacetList::toggled, this, [this](const QString& field, const QString& value) {
         m_query->setQuery(models::queryWithTermToggled(m_query->query(), models::queryTerm(field, value)));

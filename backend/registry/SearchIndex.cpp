@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
+#include <memory>
 #include <string>
 #include <unordered_map>
 
@@ -125,14 +127,31 @@ private:
     std::array<Block, kVersionColumns> m_blocks;
 };
 
-constexpr const char* kChangedVersions = R"sql(
+/// What the index keeps of the versions of a list `p`.
+constexpr const char* kIndexedVersions = R"sql(
 SELECT p.version, v.collection, v.model, v.module, v.class, v.device, v.created, v.parameter_count, v.parameter_bytes,
        v.latency_ns, v.flops, v.bytes_moved, v.activation_bytes, v.peak_bytes,
        v.id IS NOT NULL AND v.deleted IS NULL, c.latest IS v.id AND v.id IS NOT NULL, v.verdict IS 'pass', v.verdict IS 'fail',
        v.verdict IS 'pass' AND v.exact IS 1, EXISTS (SELECT 1 FROM result AS r WHERE r.version = v.id AND r.kind = 'profile'),
        v.program IS NOT NULL
-FROM (SELECT DISTINCT version FROM pending WHERE kind = 0) AS p
+FROM ({list}) AS p
 LEFT JOIN version AS v ON v.id = p.version LEFT JOIN collection AS c ON c.id = v.collection ORDER BY p.version)sql";
+
+std::string indexedVersions(std::string_view list) {
+    std::string sql = kIndexedVersions;
+    constexpr std::string_view kPlace = "{list}";
+    return sql.replace(sql.find(kPlace), kPlace.size(), list);
+}
+
+/// The cell of a column in a row of indexedVersions().
+std::int64_t cellOf(SQLite::Statement& row, int column) {
+    const SQLite::Column cell = row.getColumn(column + 1);
+    return cell.isNull() ? (isWideColumn(static_cast<VersionColumn>(column)) ? kNoNumber : 0) : cell.getInt64();
+}
+
+bool isInState(SQLite::Statement& row, int state) {
+    return row.getColumn(kVersionColumns + 1 + state).getInt() != 0;
+}
 
 void foldVersions(Connection& connection, std::int64_t generation) {
     BlockWriter blocks(connection, generation);
@@ -143,7 +162,7 @@ void foldVersions(Connection& connection, std::int64_t generation) {
             states[static_cast<std::size_t>(state)].clear();
         }
     };
-    SQLite::Statement& row = connection.prepare(kChangedVersions);
+    SQLite::Statement& row = connection.prepare(indexedVersions("SELECT DISTINCT version FROM pending WHERE kind = 0"));
     while (row.executeStep()) {
         const std::int64_t version = row.getColumn(0).getInt64();
         if (version <= 0 || version > kMostIds) {
@@ -154,13 +173,10 @@ void foldVersions(Connection& connection, std::int64_t generation) {
             flushStates();
         }
         for (int column = 0; column < kVersionColumns; ++column) {
-            const SQLite::Column cell = row.getColumn(column + 1);
-            const auto kind = static_cast<VersionColumn>(column);
-            blocks.set(kind, version, cell.isNull() ? (isWideColumn(kind) ? kNoNumber : 0) : cell.getInt64());
+            blocks.set(static_cast<VersionColumn>(column), version, cellOf(row, column));
         }
         for (int state = 0; state < kVersionStates; ++state) {
-            states[static_cast<std::size_t>(state)].emplace_back(version,
-                                                                 row.getColumn(kVersionColumns + 1 + state).getInt() != 0);
+            states[static_cast<std::size_t>(state)].emplace_back(version, isInState(row, state));
         }
     }
     row.tryReset();
@@ -212,7 +228,108 @@ void foldNames(Connection& connection) {
     }
 }
 
+/// Compares the index with the rows. Confined to its thread.
+class IndexCheck {
+public:
+    explicit IndexCheck(Connection& connection) : m_connection(connection) {
+        SQLite::Statement& last = connection.prepare("SELECT ifnull(max(id), 0) FROM version");
+        last.executeStep();
+        m_bound = static_cast<std::size_t>(std::clamp<std::int64_t>(last.getColumn(0).getInt64(), 0, kMostIds)) + 1;
+        last.tryReset();
+    }
+
+    bool versionsMatch() {
+        std::vector<IdSet> states;
+        states.reserve(kVersionStates);
+        for (int state = 0; state < kVersionStates; ++state) {
+            states.push_back(idsOf(PostingKind::State, state));
+        }
+        for (int column = 0; column < kVersionColumns; ++column) {
+            const auto kind = static_cast<VersionColumn>(column);
+            isWideColumn(kind) ? static_cast<void>(m_numbers.push_back(m_columns.numbers(m_connection, kind)))
+                               : static_cast<void>(m_ids.push_back(m_columns.ids(m_connection, kind)));
+        }
+        SQLite::Statement& row = m_connection.prepare(indexedVersions("SELECT id AS version FROM version"));
+        std::array<std::int64_t, kVersionStates> counts{};
+        bool isEqual = true;
+        while (isEqual && row.executeStep()) {
+            const auto id = static_cast<std::size_t>(row.getColumn(0).getInt64());
+            for (int state = 0; state < kVersionStates; ++state) {
+                const auto at = static_cast<std::size_t>(state);
+                counts[at] += isInState(row, state) ? 1 : 0;
+                isEqual = isEqual && states[at].contains(id) == isInState(row, state);
+            }
+            for (int column = 0; column < kVersionColumns; ++column) {
+                isEqual = isEqual && indexedCell(column, id) == cellOf(row, column);
+            }
+        }
+        row.tryReset();
+        for (std::size_t state = 0; state < counts.size(); ++state) {
+            isEqual = isEqual && states[state].count() == counts[state];
+        }
+        return isEqual;
+    }
+
+    bool labelsMatch(PostingKind kind, const std::string& table) {
+        std::map<std::int64_t, IdSet> indexed;
+        for (const std::int64_t value : postingValues(m_connection, kind)) {
+            indexed.emplace(value, idsOf(kind, value));
+        }
+        std::map<std::int64_t, std::int64_t> counts;
+        SQLite::Statement& row = m_connection.prepare("SELECT DISTINCT name, version FROM " + table);
+        bool isEqual = true;
+        while (isEqual && row.executeStep()) {
+            const auto found = indexed.find(row.getColumn(0).getInt64());
+            ++counts[row.getColumn(0).getInt64()];
+            isEqual = found != indexed.end() && found->second.contains(static_cast<std::size_t>(row.getColumn(1).getInt64()));
+        }
+        row.tryReset();
+        for (const auto& [value, ids] : indexed) {
+            isEqual = isEqual && ids.count() == counts[value];
+        }
+        return isEqual;
+    }
+
+private:
+    IdSet idsOf(PostingKind kind, std::int64_t value) {
+        IdSet ids(m_bound);
+        addPosting(m_connection, kind, value, ids);
+        return ids;
+    }
+    [[nodiscard]] std::int64_t indexedCell(int column, std::size_t id) const {
+        const std::size_t narrow = m_ids.size();
+        const auto at = static_cast<std::size_t>(column);
+        if (at < narrow) {
+            return id < m_ids[at]->size() ? (*m_ids[at])[id] : 0;
+        }
+        return id < m_numbers[at - narrow]->size() ? (*m_numbers[at - narrow])[id] : kNoNumber;
+    }
+
+    Connection& m_connection;
+    std::size_t m_bound = 0;
+    VersionColumns m_columns;
+    std::vector<std::shared_ptr<const VersionColumns::Ids>> m_ids;
+    std::vector<std::shared_ptr<const VersionColumns::Numbers>> m_numbers;
+};
+
 }  // namespace
+
+bool indexMatchesRows(Connection& connection) {
+    if (hasPending(connection)) {
+        return true;
+    }
+    try {
+        IndexCheck check(connection);
+        return check.versionsMatch() && check.labelsMatch(PostingKind::Tag, "version_tag") &&
+               check.labelsMatch(PostingKind::Dtype, "version_dtype") && check.labelsMatch(PostingKind::Alias, "alias");
+    } catch (const SQLite::Exception& exception) {
+        // A bitmap or block that cannot be read is as good as a wrong one; a file that cannot be read is found elsewhere.
+        if ((exception.getErrorCode() & 0xFF) == kSqliteCorrupt) {
+            return false;
+        }
+        throw;
+    }
+}
 
 std::vector<std::int64_t> gramsOf(std::string_view folded) {
     std::vector<std::int64_t> grams;

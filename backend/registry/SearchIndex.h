@@ -19,6 +19,9 @@ void foldPending(Connection& connection);
 /// True when rows have changed that the index does not know yet: somebody wrote them without folding.
 [[nodiscard]] bool hasPending(Connection& connection);
 
+/// False when the index says of a version or a label what its rows do not. Names are not looked at. Requires: a read transaction is open.
+[[nodiscard]] bool indexMatchesRows(Connection& connection);
+
 /// Makes the index anew from the rows. Requires: a write transaction is open.
 void rebuildIndex(Connection& connection);
 

@@ -3,6 +3,7 @@
 //
 // Self-check of SqliteRegistry.
 #include "backend/base/Digest.h"
+#include "backend/registry/SearchIndex.h"
 #include "backend/registry/SqliteRegistry.h"
 
 #include <set>
@@ -208,10 +209,25 @@ base::Result<CheckReport> SqliteRegistry::check(std::stop_token stop, const Byte
             }
             lock = std::move(*held);
         }
-        const base::Result<Inventory> inventory =
+        base::Result<Inventory> inventory =
             m_pool->read([&](Connection& connection) -> base::Result<Inventory> { return readInventory(connection); });
         if (!inventory) {
             return inventory.error();
+        }
+        base::Result<bool> isIndexed =
+            m_pool->read([](Connection& connection) -> base::Result<bool> { return indexMatchesRows(connection); });
+        if (isIndexed && !*isIndexed) {
+            inventory->problems.push_back("The search index did not match its rows" +
+                                          std::string(m_mode == Mode::ReadWrite ? "; it was made anew" : ""));
+            if (m_mode == Mode::ReadWrite) {
+                isIndexed = m_pool->write([](Connection& connection) -> base::Result<bool> {
+                    rebuildIndex(connection);
+                    return true;
+                });
+            }
+        }
+        if (!isIndexed) {
+            return isIndexed.error();
         }
         FolderCheck folder(m_files, m_layout.folder(), stop, progress);
         folder.checkUnknownFiles(*inventory);

@@ -7,6 +7,7 @@
 #include "backend/registry/Timestamp.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <system_error>
 
@@ -297,8 +298,11 @@ base::Result<GarbageReport> SqliteRegistry::collectGarbage(const GarbageSettings
         }
         GarbageReport report;
         std::vector<PackUse> worth;
+        // Without an age everything goes, also what a clock that was ahead has deleted in the future.
         const std::int64_t before =
-            currentUtcMicroseconds() - std::chrono::duration_cast<std::chrono::microseconds>(settings.trashAge).count();
+            settings.trashAge.count() <= 0
+                ? std::numeric_limits<std::int64_t>::max()
+                : currentUtcMicroseconds() - std::chrono::duration_cast<std::chrono::microseconds>(settings.trashAge).count();
         {
             const base::Result<FileLock> lock = lockForCommit(stop);
             if (!lock) {

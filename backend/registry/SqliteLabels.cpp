@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 namespace modulelens::registry {
@@ -128,6 +129,17 @@ void storeFigures(Connection& connection, std::int64_t version, const std::strin
         bindFigure(update, 3, figures.peakBytes);
         update.exec();
     }
+}
+
+/// When the newest result of a kind was stored, or 0. What is stored now is newer, also on a machine whose clock is behind.
+std::int64_t newestResult(Connection& connection, std::int64_t version, const std::string& kind) {
+    SQLite::Statement& row = connection.prepare("SELECT ifnull(max(created), 0) FROM result WHERE version = ?1 AND kind = ?2");
+    row.bind(1, version);
+    row.bind(2, kind);
+    row.executeStep();
+    const std::int64_t created = row.getColumn(0).getInt64();
+    row.tryReset();
+    return created;
 }
 
 }  // namespace
@@ -256,7 +268,7 @@ base::Result<StoredResult> SqliteRegistry::storeResult(const std::string& id, co
         return base::Error{base::ErrorCode::InvalidArgument, "The result's time '" + result.created + "' is not a UTC time.",
                            ""};
     }
-    const std::int64_t created = given ? given->from : currentUtcMicroseconds();
+    std::int64_t created = given ? given->from : currentUtcMicroseconds();
     base::Result<FileLock> lock = lockForCommit({});
     if (!lock) {
         return lock.error();
@@ -279,6 +291,9 @@ base::Result<StoredResult> SqliteRegistry::storeResult(const std::string& id, co
         const std::optional<std::int64_t> version = findVersion(connection, id);
         if (!version) {
             return noSuchVersion(connection, id);
+        }
+        if (!given) {
+            created = std::max(created, newestResult(connection, *version, result.kind) + 1);
         }
         std::optional<std::int64_t> object;
         if (!digest.empty()) {

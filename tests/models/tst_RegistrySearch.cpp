@@ -43,6 +43,19 @@ private slots:
         QCOMPARE(ranker.data(RegistryTreeModel::CountRole).toInt(), 14);
     }
 
+    void completion_goesOnWithTheWordAtTheCursor() {
+        TaskPool pool(0);
+        RegistrySearch search(pool);
+        search.setRegistry(filledRegistry());
+        QSignalSpy spy(&search, &RegistrySearch::completed);
+        search.complete(QStringLiteral("gr\u00f6\u00dfe -ta is:latest"), 9);
+        QCOMPARE(spy.count(), 1);
+        QCOMPARE(spy[0][0].toString(), QStringLiteral("gr\u00f6\u00dfe -ta is:latest"));
+        QCOMPARE(spy[0][1].toStringList(), QStringList{QStringLiteral("gr\u00f6\u00dfe -tag: is:latest")});
+        search.complete(QStringLiteral("params>1"), 8);
+        QVERIFY(spy[1][1].toStringList().isEmpty());
+    }
+
     void model_keepsItsPromisesThroughResultsAndReads() {
         TaskPool pool(1);
         RegistrySearch search(pool);

@@ -67,6 +67,7 @@ private slots:
     void garbage_ofOneVersionGoes();
     void garbage_dryRunChangesNothing();
     void garbage_youngTrashStays();
+    void clockThatWasAhead_hidesNothing();
     void garbage_mostlyDeadPackIsRewritten();
     void garbage_unknownFilesGo();
     void statistics_countFilesAndTrash();
@@ -269,6 +270,20 @@ void MaintenanceTest::garbage_youngTrashStays() {
     QCOMPARE(report->bytesFreed, std::uint64_t{0});
     QVERIFY(fixture.registry().restore(id));
     QVERIFY(fixture.registry().versionDocument(id));
+}
+
+void MaintenanceTest::clockThatWasAhead_hidesNothing() {
+    RegistryFixture fixture;
+    LocalRegistry& registry = fixture.registry();
+    const std::string id = fixture.importBundle(encoderBundle()).versions.front().id;
+    QVERIFY(registry.storeResult(
+        id, {"", "validation", "2099-01-01", "cpu", "program", R"({"verdict": "pass", "exact": true})", {}}));
+    QVERIFY(registry.storeResult(id, {"", "validation", "", "cpu", "program", R"({"verdict": "fail"})", {}}));
+    QCOMPARE(registry.resolve(id)->verdict, std::string("fail"));
+    QCOMPARE(registry.results(id, "validation")->front().json, std::string(R"({"verdict": "fail"})"));
+    QVERIFY(registry.remove(id));
+    fixture.execute("UPDATE version SET deleted = 4102444800000000 WHERE deleted IS NOT NULL");
+    QCOMPARE(registry.collectGarbage({}, {}, {})->versions, 1);
 }
 
 void MaintenanceTest::garbage_mostlyDeadPackIsRewritten() {

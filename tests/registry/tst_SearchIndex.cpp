@@ -164,6 +164,8 @@ private slots:
     void completion();
     void namesLike_beginsFirst();
     void damagedIndex_isCorrupt();
+    void wrongIndex_isFoundAndMadeAnew_data();
+    void wrongIndex_isFoundAndMadeAnew();
 };
 
 void SearchIndexTest::query_findsWhatSummariesSay_data() {
@@ -409,6 +411,30 @@ void SearchIndexTest::damagedIndex_isCorrupt() {
         "DELETE FROM posting; UPDATE version_block SET cells = x'00', stamp = stamp + 1; UPDATE index_state SET generation = "
         "99");
     QCOMPARE(fixture.registry().search({"params>1", 50, {}, SortKey::Newest}).error().code, base::ErrorCode::Corrupt);
+}
+
+void SearchIndexTest::wrongIndex_isFoundAndMadeAnew_data() {
+    QTest::addColumn<QString>("damage");
+    QTest::newRow("a state is lost") << QStringLiteral("DELETE FROM posting WHERE kind = 0 AND value = 1");
+    QTest::newRow("a state is that of others") << QStringLiteral("UPDATE posting SET value = 3 WHERE kind = 0 AND value = 1");
+    QTest::newRow("a tag is lost") << QStringLiteral("DELETE FROM posting WHERE kind = 2");
+    QTest::newRow("a tag too many") << QStringLiteral("UPDATE posting SET kind = 2 WHERE kind = 3");
+    QTest::newRow("a column is lost") << QStringLiteral("DELETE FROM version_block WHERE kind = 2");
+    QTest::newRow("a column is another") << QStringLiteral(
+        "UPDATE version_block SET cells = (SELECT cells FROM version_block WHERE kind = 5) WHERE kind = 6");
+    QTest::newRow("a bitmap is garbage") << QStringLiteral("UPDATE posting SET ids = x'0011'");
+}
+
+void SearchIndexTest::wrongIndex_isFoundAndMadeAnew() {
+    QFETCH(QString, damage);
+    RegistryFixture fixture;
+    const std::string id = fixture.importBundle(test::encoderBundle()).versions.front().id;
+    QVERIFY(fixture.registry().addTag(id, "kept"));
+    fixture.execute(damage.toStdString());
+    fixture.reopen();
+    QCOMPARE(fixture.problems(), QStringList{QStringLiteral("The search index did not match its rows; it was made anew")});
+    QCOMPARE(fixture.problems(), QStringList());
+    QCOMPARE(total(fixture.registry(), "tag:kept is:latest params>0 dtype:float32"), 1);
 }
 
 ML_TEST_MAIN(SearchIndexTest)
