@@ -18,8 +18,6 @@ public:
     explicit IdSet(std::size_t bound) : m_bound(bound), m_words((bound + kWordBits - 1) / kWordBits) {}
 
     [[nodiscard]] std::size_t bound() const { return m_bound; }
-    [[nodiscard]] std::vector<std::uint64_t>& words() { return m_words; }
-
     /// Ids at or above the bound are ignored.
     void add(std::size_t id) {
         if (id < m_bound) {
@@ -29,6 +27,14 @@ public:
     [[nodiscard]] bool contains(std::size_t id) const {
         return id < m_bound && ((m_words[id / kWordBits] >> (id % kWordBits)) & 1) != 0;
     }
+    /// 64 ids at once, from `first` on. Requires: a multiple of 64.
+    void addWord(std::size_t first, std::uint64_t word) {
+        if (first < m_bound) {
+            const std::size_t here = m_bound - first;
+            m_words[first / kWordBits] |= here < kWordBits ? word & ((std::uint64_t{1} << here) - 1) : word;
+        }
+    }
+    [[nodiscard]] std::uint64_t wordAt(std::size_t first) const { return first < m_bound ? m_words[first / kWordBits] : 0; }
     [[nodiscard]] std::int64_t count() const {
         std::int64_t total = 0;
         for (const std::uint64_t word : m_words) {

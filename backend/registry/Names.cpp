@@ -7,6 +7,7 @@
 #include "backend/registry/NameFolding.h"
 #include "backend/registry/Postings.h"
 #include "backend/registry/SearchIndex.h"
+#include "backend/registry/VersionColumns.h"
 
 #include <algorithm>
 
@@ -17,6 +18,7 @@ namespace {
 constexpr std::size_t kFewLetters = 3;
 constexpr std::size_t kMostGrams = 12;
 constexpr std::size_t kGramBytes = 3;
+constexpr std::int64_t kFewCandidates = 500;
 
 std::size_t letterCount(std::string_view text) {
     std::size_t count = 0;
@@ -56,7 +58,7 @@ std::vector<std::int64_t> idColumn(SQLite::Statement& row) {
 
 }  // namespace
 
-std::vector<std::int64_t> namesWith(Connection& connection, const std::string& text) {
+std::vector<std::int64_t> namesWith(Connection& connection, VersionColumns& columns, const std::string& text) {
     const std::string folded = foldCase(text);
     const bool isStart = letterCount(folded) < kFewLetters;
     SQLite::Statement& last = connection.prepare("SELECT ifnull(max(id), 0) FROM name");
@@ -77,15 +79,22 @@ std::vector<std::int64_t> namesWith(Connection& connection, const std::string& t
         candidates.forEach([&](std::size_t id) { found.push_back(static_cast<std::int64_t>(id)); });
         return found;
     }
+    const auto look = [&](std::size_t id, std::string_view name) {
+        if (isStart ? hasPartWith(name, folded) : name.find(folded) != std::string_view::npos) {
+            found.push_back(static_cast<std::int64_t>(id));
+        }
+    };
+    if (candidates.count() > kFewCandidates) {
+        const auto names = columns.foldedNames(connection);
+        candidates.forEach([&](std::size_t id) { look(id, id < names->size() ? (*names)[id] : std::string_view()); });
+        return found;
+    }
     SQLite::Statement& row = connection.prepare("SELECT folded FROM name WHERE id = ?1");
     candidates.forEach([&](std::size_t id) {
         row.bind(1, static_cast<std::int64_t>(id));
         if (row.executeStep()) {
             const SQLite::Column column = row.getColumn(0);
-            const std::string_view name(column.getText(), static_cast<std::size_t>(column.getBytes()));
-            if (isStart ? hasPartWith(name, folded) : name.find(folded) != std::string_view::npos) {
-                found.push_back(static_cast<std::int64_t>(id));
-            }
+            look(id, std::string_view(column.getText(), static_cast<std::size_t>(column.getBytes())));
         }
         row.tryReset();
     });

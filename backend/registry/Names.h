@@ -10,6 +10,7 @@
 namespace modulelens::registry {
 
 class Connection;
+class VersionColumns;
 
 /// Uses of an interned name, as bits of name.uses.
 using NameUse = int;
@@ -26,8 +27,8 @@ inline constexpr NameUse kTorchName = 256;
 // Ids of interned names, ascending. All functions throw SQLite::Exception.
 
 /// Names that hold the text, case ignored; for one or two letters those with a part that begins with them. Found by the
-/// grams of the search index. Requires: not empty.
-[[nodiscard]] std::vector<std::int64_t> namesWith(Connection& connection, const std::string& text);
+/// grams of the search index; where many have those, their texts are kept in `columns`. Requires: not empty.
+[[nodiscard]] std::vector<std::int64_t> namesWith(Connection& connection, VersionColumns& columns, const std::string& text);
 /// The name that is exactly the text.
 [[nodiscard]] std::vector<std::int64_t> namesEqualTo(Connection& connection, const std::string& text);
 /// Names that are the text, case ignored.

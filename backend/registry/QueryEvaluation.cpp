@@ -75,8 +75,9 @@ const char* sqlOperator(QueryComparison comparison) {
     return " = ";
 }
 
-std::vector<std::int64_t> namesAsked(Connection& connection, const QueryTerm& term) {
-    return term.comparison == QueryComparison::Equal ? namesEqualTo(connection, term.text) : namesWith(connection, term.text);
+std::vector<std::int64_t> namesAsked(Connection& connection, VersionColumns& columns, const QueryTerm& term) {
+    return term.comparison == QueryComparison::Equal ? namesEqualTo(connection, term.text)
+                                                     : namesWith(connection, columns, term.text);
 }
 
 std::vector<std::int64_t> labelsAsked(Connection& connection, const QueryTerm& term) {
@@ -132,11 +133,11 @@ IdSet QueryEvaluation::versionsOf(const QueryTerm& term) {
         case QueryField::Text:
             return withText(term.text);
         case QueryField::Model:
-            return withName(VersionColumn::Model, namesAsked(m_connection, term));
+            return withName(VersionColumn::Model, namesAsked(m_connection, m_columns, term));
         case QueryField::Module:
-            return withName(VersionColumn::Module, namesAsked(m_connection, term));
+            return withName(VersionColumn::Module, namesAsked(m_connection, m_columns, term));
         case QueryField::Class:
-            return withName(VersionColumn::Class, namesAsked(m_connection, term));
+            return withName(VersionColumn::Class, namesAsked(m_connection, m_columns, term));
         case QueryField::Device:
             return withName(VersionColumn::Device, term.comparison == QueryComparison::Equal
                                                        ? namesEqualTo(m_connection, term.text)
@@ -167,7 +168,7 @@ IdSet QueryEvaluation::versionsOf(const QueryTerm& term) {
 }
 
 IdSet QueryEvaluation::withText(const std::string& text) {
-    const std::vector<std::int64_t> names = namesWith(m_connection, text);
+    const std::vector<std::int64_t> names = namesWith(m_connection, m_columns, text);
     if (names.empty()) {
         return IdSet(m_bound);
     }

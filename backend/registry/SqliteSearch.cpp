@@ -285,7 +285,7 @@ base::Result<std::vector<std::string>> SqliteRegistry::namesLike(const std::stri
         // Beginning with the text first, then in the order of names.
         std::vector<std::tuple<bool, std::string, std::string>> places;
         SQLite::Statement& row = connection.prepare("SELECT text, sort, folded FROM name WHERE id = ?1 AND uses & ?2");
-        for (const std::int64_t id : namesWith(connection, text)) {
+        for (const std::int64_t id : namesWith(connection, m_columns, text)) {
             row.bind(1, id);
             row.bind(2, known->second);
             if (row.executeStep()) {

@@ -75,4 +75,39 @@ std::shared_ptr<const VersionColumns::Numbers> VersionColumns::numbers(Connectio
     return read<std::int64_t>(connection, column, m_numbers, kNoNumber);
 }
 
+std::shared_ptr<const std::vector<std::string>> VersionColumns::foldedNames(Connection& connection) {
+    std::shared_ptr<const std::vector<std::string>> known;
+    {
+        const base::MutexLock lock(m_mutex);
+        known = m_names;
+    }
+    SQLite::Statement& last = connection.prepare("SELECT ifnull(max(id), 0) FROM name");
+    last.executeStep();
+    const std::int64_t greatest = last.getColumn(0).getInt64();
+    last.tryReset();
+    if (known && greatest < static_cast<std::int64_t>(known->size())) {
+        return known;
+    }
+    if (greatest < 0 || greatest >= kMaxBlock * kBlockVersions) {
+        throw SQLite::Exception("a name has an impossible row id", kSqliteCorrupt);
+    }
+    auto names = known ? std::make_shared<std::vector<std::string>>(*known) : std::make_shared<std::vector<std::string>>();
+    const auto from = static_cast<std::int64_t>(names->size());
+    names->resize(static_cast<std::size_t>(greatest) + 1);
+    SQLite::Statement& row = connection.prepare("SELECT id, folded FROM name WHERE id >= ?1");
+    row.bind(1, from);
+    while (row.executeStep()) {
+        const std::int64_t id = row.getColumn(0).getInt64();
+        if (id >= from && id <= greatest) {
+            (*names)[static_cast<std::size_t>(id)] = row.getColumn(1).getString();
+        }
+    }
+    row.tryReset();
+    const base::MutexLock lock(m_mutex);
+    if (!m_names || m_names->size() < names->size()) {
+        m_names = names;
+    }
+    return names;
+}
+
 }  // namespace modulelens::registry

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace modulelens::registry {
@@ -53,6 +54,9 @@ public:
     [[nodiscard]] std::shared_ptr<const Ids> ids(Connection& connection, VersionColumn column);
     [[nodiscard]] std::shared_ptr<const Numbers> numbers(Connection& connection, VersionColumn column);
 
+    /// Folded names by their ids, those of the open read transaction among them. A name never changes, and is never removed.
+    [[nodiscard]] std::shared_ptr<const std::vector<std::string>> foldedNames(Connection& connection);
+
 private:
     template <class Cell>
     struct Cached {
@@ -66,6 +70,7 @@ private:
     base::Mutex m_mutex;
     std::array<Cached<std::int32_t>, kVersionColumns> m_ids ML_GUARDED_BY(m_mutex);
     std::array<Cached<std::int64_t>, kVersionColumns> m_numbers ML_GUARDED_BY(m_mutex);
+    std::shared_ptr<const std::vector<std::string>> m_names ML_GUARDED_BY(m_mutex);
 };
 
 }  // namespace modulelens::registry
