@@ -5,7 +5,9 @@
 #include "backend/operations/ResultDocuments.h"
 #include "backend/operations/Sentences.h"
 
+#include <atomic>
 #include <cstdio>
+#include <memory>
 #include <utility>
 
 namespace modulelens::operations {
@@ -78,9 +80,12 @@ JobRequest benchmarkJob(Operations& operations, const std::string& addressOrId, 
 JobRequest verifyJob(Operations& operations, const std::string& addressOrId, const VerifySettings& settings,
                      std::function<void(const base::Result<VerifyReport>&)> done) {
     return {"verify", "Verify an edit of " + addressOrId, addressOrId,
-            [&operations, addressOrId, settings,
+            [&operations, addressOrId, settings, isFirst = std::make_shared<std::atomic<bool>>(true),
              done = std::move(done)](const OperationContext& context) -> base::Result<std::string> {
-                const base::Result<VerifyReport> report = operations.verify(addressOrId, settings, context);
+                VerifySettings now = settings;
+                // Whoever runs it again later finds another text in the file, and may have ended their trust.
+                now.run.isTrusted = settings.run.isTrusted && isFirst->exchange(false);
+                const base::Result<VerifyReport> report = operations.verify(addressOrId, now, context);
                 if (report) {
                     for (const protocol::SourceDifference& difference : report->validation.differences) {
                         writeLog(context, difference.className + '\n' + difference.difference);

@@ -22,7 +22,8 @@ namespace modulelens::operations {
 [[nodiscard]] JobRequest sweepJob(Operations& operations, const std::string& addressOrId, const SweepSettings& settings,
                                   std::function<void(const base::Result<SweepReport>&)> done);
 
-/// Verifies an edit of a version (Verifying.h); the log has the difference of the source.
+/// Verifies an edit of a version (Verifying.h); the log has the difference of the source. `settings.run.isTrusted` holds for
+/// the first run alone, not for a rerun.
 [[nodiscard]] JobRequest verifyJob(Operations& operations, const std::string& addressOrId, const VerifySettings& settings,
                                    std::function<void(const base::Result<VerifyReport>&)> done);
 

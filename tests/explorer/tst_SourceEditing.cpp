@@ -114,6 +114,17 @@ private slots:
         QVERIFY2(m_page->source()->list()->asText().contains(QStringLiteral("Drifts")),
                  qPrintable(m_page->source()->list()->asText()));
         QVERIFY(asked(0) == nullptr);
+        // The trust is that of this edit: the same job again, once it has ended, is not trusted.
+        const int job = m_page->source()->panel()->job();
+        QTest::mouseClick(button(QStringLiteral("End the edit")), Qt::LeftButton);
+        QCOMPARE(m_page->source()->shown(), SourcePage::Shown::Captured);
+        models::JobModel& jobs = m_fixture->session.jobs();
+        QTRY_COMPARE(jobs.stateOf(job), models::JobModel::State::Done);
+        save(QStringLiteral("self.bias)"), QStringLiteral("self.bias) * 3"));
+        jobs.rerun(job);
+        const int again = jobs.idAt(0);
+        QTRY_COMPARE_WITH_TIMEOUT(jobs.stateOf(again), models::JobModel::State::Failed, kLimit);
+        QVERIFY2(jobs.sentenceOf(again).contains(QStringLiteral("consent")), qPrintable(jobs.sentenceOf(again)));
     }
 
     void endlessEdit_isCancelledByHandAndByTheNextSave() {
