@@ -35,12 +35,6 @@ bool hasFlag(const std::vector<MeasuringFlag>& flags, std::string_view name) {
     return std::any_of(flags.begin(), flags.end(), [&](const MeasuringFlag& flag) { return flag.name == name; });
 }
 
-/// Other processes left too few processors for the threads of the measurement.
-bool isCrowded(const protocol::MeasuringEnvironment& environment) {
-    return environment.otherCpus && environment.cpus && *environment.otherCpus > kNoticeableCpus &&
-           *environment.otherCpus + environment.threads > *environment.cpus;
-}
-
 void addSideFlags(BenchmarkSideReport& side, double band) {
     const protocol::BenchmarkSide& measured = side.measured;
     const auto flag = [&](const char* name, std::string sentence) { side.flags.push_back({name, std::move(sentence)}); };
@@ -81,10 +75,8 @@ void addSideFlags(BenchmarkSideReport& side, double band) {
 
 void addSessionFlags(BenchmarkReport& report) {
     for (const BenchmarkSideReport& side : report.sides) {
-        if (isCrowded(side.environment)) {
-            report.flags.push_back({"other_load", "Other processes kept " + decimal(*side.environment.otherCpus) + " of " +
-                                                      std::to_string(*side.environment.cpus) +
-                                                      " processors busy while this was measured."});
+        if (std::string sentence = otherLoad(side.environment); !sentence.empty()) {
+            report.flags.push_back({"other_load", std::move(sentence)});
             break;
         }
     }
@@ -125,6 +117,14 @@ void decide(BenchmarkReport& report) {
 }
 
 } // namespace
+
+std::string otherLoad(const protocol::MeasuringEnvironment& environment) {
+    const bool isCrowded = environment.otherCpus && environment.cpus && *environment.otherCpus > kNoticeableCpus &&
+                           *environment.otherCpus + environment.threads > *environment.cpus;
+    return isCrowded ? "Other processes kept " + decimal(*environment.otherCpus) + " of " + std::to_string(*environment.cpus) +
+                           " processors busy while this was measured."
+                     : std::string();
+}
 
 void judge(BenchmarkReport& report, const std::vector<std::vector<std::int64_t>>& pairsNs) {
     for (BenchmarkSideReport& side : report.sides) {

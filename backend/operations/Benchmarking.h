@@ -88,6 +88,8 @@ struct BenchmarkReport {
 void judge(BenchmarkReport& report, const std::vector<std::vector<std::int64_t>>& pairsNs);
 
 [[nodiscard]] nlohmann::ordered_json benchmarkDocument(const BenchmarkReport& report);
+/// A sentence where other processes left too few processors for the threads of the measurement; else empty.
+[[nodiscard]] std::string otherLoad(const protocol::MeasuringEnvironment& environment);
 [[nodiscard]] nlohmann::ordered_json environmentDocument(const protocol::MeasuringEnvironment& environment);
 /// "1.24 ms (95 %: 1.20 to 1.31 ms), 50 samples, hot." or "1.32 times as fast (95 %: 1.25 to 1.40): faster."
 [[nodiscard]] std::string benchmarkSentence(const BenchmarkReport& report);

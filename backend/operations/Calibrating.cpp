@@ -36,6 +36,9 @@ base::Result<CalibrationReport> runCalibration(WorkerJobs& worker, const RunSett
     if (base::Result<void> done = worker.use(context, job); !done) {
         return done.error();
     }
+    if (const std::string sentence = otherLoad(report.result.environment); !sentence.empty()) {
+        report.warnings.push_back(sentence + " The machine's own peaks may be higher: calibrate again when it is idle.");
+    }
     base::Result<std::filesystem::path> stored = storeCalibration(calibrationFolder(), report.result);
     if (stored) {
         report.file = *std::move(stored);

@@ -250,6 +250,19 @@ private slots:
         QVERIFY(document["sides"][0]["device_reason"].is_string());
     }
 
+    void calibrationBesideOtherWork_saysThatItMayBeTooLow() {
+        json busy = environment();
+        busy["cpus"] = 2;
+        busy["other_cpus"] = 1.5;
+        const json calibrated = {{"read_bytes_per_second", 5}, {"copy_bytes_per_second", 6}, {"triad_bytes_per_second", 4},
+                                 {"array_bytes", 1},           {"peaks", json::array()},     {"timer_ns", 20},
+                                 {"null_operator_ns", 100},    {"environment", busy}};
+        const auto calibration = scripted({{"calibrate", replying(calibrated)}})->calibrate({}, 100, {});
+        QVERIFY2(calibration.hasValue(), calibration.hasValue() ? "" : calibration.error().message.c_str());
+        QCOMPARE(calibration->warnings.size(), 1U);
+        QVERIFY(calibration->warnings.front().find("1.50 of 2 processors") != std::string::npos);
+    }
+
     void calibration_isStoredAndGivesTheFloor() {
         const json peaks = {{{"dtype", "float32"}, {"flops_per_second", 10'000'000'000}, {"size", 512}}};
         const json calibrated = {{"read_bytes_per_second", 5'000'000'000},
