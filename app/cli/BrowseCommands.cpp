@@ -300,6 +300,31 @@ base::Result<Answer> search(CommandContext& context) {
     return answer;
 }
 
+namespace {
+
+/// The note and where the version comes from; null in a registry that keeps no such thing.
+void addLineage(registry::Registry& registry, const std::string& id, Answer& answer) {
+    const base::Result<std::string> note = registry.note(id);
+    answer.data["note"] = note && !note->empty() ? ordered_json(*note) : ordered_json();
+    if (note && !note->empty()) {
+        answer.text += "\n" + *note + "\n";
+    }
+    const base::Result<std::vector<registry::LineageLink>> links = registry.links(id);
+    ordered_json list;
+    if (links) {
+        list = ordered_json::array();
+        for (const registry::LineageLink& link : *links) {
+            list.push_back({{"kind", registry::linkKindName(link.kind)},
+                            {"incoming", link.incoming},
+                            {"id", link.otherId},
+                            {"address", link.otherAddress}});
+        }
+    }
+    answer.data["links"] = std::move(list);
+}
+
+} // namespace
+
 base::Result<Answer> show(CommandContext& context) {
     const base::Result<operations::RunSettings> settings = context.runSettings();
     const base::Result<operations::OperationContext> operation = context.operationContext();
@@ -336,6 +361,7 @@ base::Result<Answer> show(CommandContext& context) {
     }
     answer.text = showText(*version, *document) + resultsText(stored);
     answer.data["results"] = std::move(stored);
+    addLineage(**registry, version->id, answer);
     if (context.arguments().has("tensors")) {
         operations::Operations operations(*registry, {});
         const auto statistics = operations.tensorStatistics(version->id, settings->call, *operation);

@@ -70,6 +70,18 @@ public:
         }
     }
 
+    /// The same in descending order.
+    template <class Visit>
+    void forEachDescending(Visit&& visit) const {
+        for (std::size_t i = m_words.size(); i-- > 0;) {
+            for (std::uint64_t word = m_words[i]; word != 0;) {
+                const auto bit = kWordBits - 1 - static_cast<std::size_t>(std::countl_zero(word));
+                word &= ~(std::uint64_t{1} << bit);
+                visit(i * kWordBits + bit);
+            }
+        }
+    }
+
     /// The ids for which `holds(id)`, of those below `limit`.
     template <class Holds>
     [[nodiscard]] static IdSet where(std::size_t bound, std::size_t limit, Holds&& holds) {

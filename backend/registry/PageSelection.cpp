@@ -85,13 +85,19 @@ PageOfIds selectByNumber(Connection& connection, VersionColumns& columns, const 
         after = {rankOf(value ? std::get<std::int64_t>(*value) : kNoNumber, sort), std::get<std::int64_t>(*cursor->values[1])};
     }
     LeastPlaces least(limit + 1);
-    found.forEach([&](std::size_t id) {
+    const auto offer = [&](std::size_t id) {
         const std::int64_t cell = id < cells->size() ? (*cells)[id] : kNoNumber;
         const Place place{rankOf(cell, sort), static_cast<std::int64_t>(id)};
         if (place > after) {
             least.offer(place);
         }
-    });
+    };
+    // Versions mostly come in the order of their capture, and those that come first should be met first.
+    if (sort == SortKey::Newest) {
+        found.forEachDescending(offer);
+    } else {
+        found.forEach(offer);
+    }
     const std::vector<Place> places = least.take();
     PageOfIds page;
     for (std::size_t i = 0; i < std::min(limit, places.size()); ++i) {

@@ -73,6 +73,9 @@ void RegistryCommandsTest::notesAndLinks() {
     QCOMPARE(links.size(), 1U);
     QCOMPARE(links[0]["kind"].get<std::string>(), std::string("candidate_of"));
     QVERIFY(data({"link", "golden::activation"})["links"][0]["incoming"].get<bool>());
+    const json shown = data({"show", "golden::linear"});
+    QVERIFY(shown["note"].is_null());
+    QVERIFY(shown["links"] == links);
     QCOMPARE(run({"link", "golden::activation", "derived-from", "golden::linear"}).exitCode, 2);
     QCOMPARE(run({"link", "golden::linear", "copied-from", "golden::"}).exitCode, 2);
     QVERIFY(data({"link", "golden::linear", "candidate-of", "golden::activation", "--remove"})["links"].empty());
