@@ -160,7 +160,7 @@ void gatherReferences(const JsonView& view, VersionDocument& version) {
         for (const std::string_view key : {"args", "kwargs", "output"}) {
             collectAllReferences(json.at(key), references);
         }
-        for (const std::string_view key : {"mutated", "state_before", "state_after"}) {
+        for (const std::string_view key : {"mutated", "inputs_after", "state_before", "state_after"}) {
             if (const auto changes = json.find(key)) {
                 collectAllReferences(*changes, references);
             }

@@ -5,6 +5,7 @@
 
 #include <QTest>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 using namespace modulelens;
@@ -77,6 +78,16 @@ private slots:
         QCOMPARE(version->tensorDigests(),
                  (std::vector<std::string>{std::string(64, '9'), std::string(64, 'a'), std::string(64, 'b'),
                                            std::string(64, 'c'), std::string(64, 'e')}));
+    }
+
+    void argumentsAfterACall_keepTheirTensors() {
+        json grown = call(json::array({json::array({tensor('a')})}));
+        grown["inputs_after"] = {{"/args/0", json::array({tensor('a'), tensor('7')})}};
+        const auto version = parse(grown);
+        QVERIFY2(version, version ? "" : version.error().text().c_str());
+        const std::vector<std::string> digests = version->tensorDigests();
+        QCOMPARE(std::count(digests.begin(), digests.end(), std::string(64, '7')), 1);
+        QCOMPARE(version->calls[0].inputs.size(), 3U);
     }
 
     void stateThatIsNoPlainTensor_isAGapWithItsKind() {

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modulelens.pending import PendingFolder
-from modulelens.problems import Problems
+from modulelens.problems import Problems, storage_sentence
 
 if TYPE_CHECKING:
     from modulelens.sample import Sample
@@ -77,6 +77,10 @@ def write_sample(sample: Sample, problems: Problems) -> Path | None:
     """Writes what a sample has captured. What fails is a problem, and None comes back."""
     try:
         return sample.write()
+    except OSError as failure:
+        problems.add("", "write", storage_sentence(sample.store, failure))
+        sample.discard()
+        return None
     except Exception as failure:
         problems.add("", "write", failure)
         sample.discard()
@@ -90,7 +94,7 @@ def _completed(pending: PendingFolder, problems: Problems) -> Path | None:
     """Never raises: without the other process the bundle says why it has no programs."""
     try:
         try:
-            bundle = complete_elsewhere(pending)
+            bundle = pending.store / complete_elsewhere(pending).name
         except CompletionError as error:
             problems.add("", "export", str(error))
             from modulelens.offline_export import complete_without

@@ -19,7 +19,8 @@ _LIMIT = 256
 
 @dataclass
 class Exported:
-    """One program. `exact` says that it was seen to compute its call bit for bit, `content` is its archive."""
+    """One program. `exact` says that it was seen to compute its call bit for bit, `error` why it last ran on no inputs,
+    `content` is its archive."""
 
     program: ExportedProgram
     how: str
@@ -27,6 +28,7 @@ class Exported:
     mode: tuple[Any, ...]
     dynamic: JsonObject
     exact: bool = False
+    error: str | None = None
     content: bytes = b""
     digest: str = ""
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import nn
+from torch.jit._script import RecursiveScriptModule
 from torch.utils.hooks import RemovableHandle
 
 from modulelens.names import NamedModule
@@ -23,6 +24,21 @@ from modulelens.recorder import Recorder
 def is_traced_by_torch() -> bool:
     """Whether what runs now is being turned into a graph, in which the tracer must leave nothing."""
     return torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
+
+
+def inside_script(modules: Iterable[NamedModule]) -> dict[str, list[str]]:
+    """The names of the modules whose calls nothing sees, by the TorchScript module inside which they run."""
+    modules = list(modules)
+    hidden: dict[str, list[str]] = {}
+    below: set[nn.Module] = set()
+    for named in modules:
+        if isinstance(named.module, torch.jit.ScriptModule) and named.module not in below:
+            inner = set(named.module.modules()) - {named.module}
+            names = [other.name for other in modules if other.module in inner]
+            if names:
+                hidden[named.name] = names
+            below |= inner
+    return hidden
 
 
 class _Hook:
@@ -52,7 +68,12 @@ class _After(_Hook):
 
 
 def attach(recorder: Recorder, named: NamedModule) -> list[RemovableHandle]:
-    """Puts hooks on a module that run inside its own: after its pre-hooks and before its post-hooks."""
+    """Puts hooks on a module that run inside its own: after its pre-hooks and before its post-hooks.
+
+    TorchScript takes no hooks; `WatchedMethods` sees its calls.
+    """
+    if isinstance(named.module, RecursiveScriptModule):
+        return []
     before = named.module.register_forward_pre_hook(_Before(recorder, named), with_kwargs=True)
     after = named.module.register_forward_hook(
         _After(recorder, named), with_kwargs=True, prepend=True, always_call=True
@@ -77,18 +98,23 @@ class WatchedMethods:
         """Wraps the functions of every class once."""
         done: set[tuple[type, str]] = set()
         for named in self.by_id.values():
-            if isinstance(named.module, torch.jit.ScriptModule):
+            if isinstance(named.module, RecursiveScriptModule):
+                self._watch(RecursiveScriptModule, "__call__", done)
                 continue
             for name in ("forward", *self._methods):
                 owner = next((base for base in type(named.module).__mro__ if name in base.__dict__), None)
-                if owner is None or owner in (nn.Module, object) or (owner, name) in done:
-                    continue
-                done.add((owner, name))
-                with _WRAPPING:
-                    wrapped = _WrappedFunction.of(owner, name)
-                    if wrapped is not None:
-                        wrapped.watchers = (*wrapped.watchers, self)
-                        self._wrapped.append(wrapped)
+                if owner is not None and owner not in (nn.Module, object):
+                    self._watch(owner, name, done)
+
+    def _watch(self, owner: type, name: str, done: set[tuple[type, str]]) -> None:
+        if (owner, name) in done:
+            return
+        done.add((owner, name))
+        with _WRAPPING:
+            wrapped = _WrappedFunction.of(owner, name)
+            if wrapped is not None:
+                wrapped.watchers = (*wrapped.watchers, self)
+                self._wrapped.append(wrapped)
 
     def remove(self) -> None:
         """Puts the functions back that no other tracer watches."""
@@ -113,6 +139,7 @@ class _WrappedFunction:
         self._owner = owner
         self._name = name
         self._function = function
+        self._inherited = name not in owner.__dict__
         self._wrapper = self._make_wrapper()
         setattr(owner, name, self._wrapper)
 
@@ -122,7 +149,7 @@ class _WrappedFunction:
         known = cls._all.get((owner, name))
         if known is not None:
             return known
-        function = owner.__dict__[name]
+        function = getattr(owner, name) if name == "__call__" else owner.__dict__[name]
         if not isinstance(function, types.FunctionType):
             return None
         wrapped = cls._all[owner, name] = cls(owner, name, function)
@@ -132,17 +159,21 @@ class _WrappedFunction:
         """Puts the function back when nobody watches. One that others have wrapped since stays, and does nothing."""
         if not self.watchers and self._owner.__dict__.get(self._name) is self._wrapper:
             with contextlib.suppress(Exception):
-                setattr(self._owner, self._name, self._function)
+                if self._inherited:
+                    delattr(self._owner, self._name)
+                else:
+                    setattr(self._owner, self._name, self._function)
                 del self._all[self._owner, self._name]
 
     def _make_wrapper(self) -> Callable[..., Any]:
-        function, name = self._function, self._name
+        function, is_direct = self._function, self._name == "forward"
+        name = "forward" if self._name == "__call__" else self._name
 
         @functools.wraps(function)
         def watched(module: Any, /, *args: Any, **kwargs: Any) -> Any:
             watching = self._watching(module)
             for watcher, named in watching:
-                watcher.recorder.begin(named, args, kwargs, name, is_direct=name == "forward")
+                watcher.recorder.begin(named, args, kwargs, name, is_direct=is_direct)
             try:
                 output = function(module, *args, **kwargs)
             except BaseException:
@@ -160,6 +191,7 @@ class _WrappedFunction:
         found = []
         for watcher in self.watchers:
             named = watcher.by_id.get(id(module))
-            if named is not None and not is_traced_by_torch() and not watcher.recorder.is_open(named, self._name):
+            is_open = named is not None and self._name != "__call__" and watcher.recorder.is_open(named, self._name)
+            if named is not None and not is_traced_by_torch() and not is_open:
                 found.append((watcher, named))
         return found

@@ -6,9 +6,13 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import warnings
+from pathlib import Path
 
 from modulelens.json_types import JsonObject
+
+_OWN_FOLDER = str(Path(__file__).parent)
 
 
 class Problems:
@@ -34,4 +38,20 @@ class Problems:
             self._warned = True
             text = f"modulelens could not do everything in module '{module}' ({stage}): {message[:300]}"
             with contextlib.suppress(Warning):  # where warnings are errors, they still must not reach the model
-                warnings.warn(text, RuntimeWarning, stacklevel=2)
+                warnings.warn(text, RuntimeWarning, stacklevel=_callers_level())
+
+
+def storage_sentence(store: Path, error: OSError) -> str:
+    """What a store has refused, and what to do."""
+    why = error.strerror or str(error)
+    return f"nothing was written to {store}: {why}; free some space, or give another folder"
+
+
+def _callers_level() -> int:
+    """The stack level of the code that uses this package, as `warnings.warn` in the calling function counts."""
+    level = 2
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FOLDER):
+        frame = frame.f_back
+        level += 1
+    return level

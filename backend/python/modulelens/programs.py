@@ -37,6 +37,7 @@ from modulelens.tensor_store import TensorStore
 
 _MAX_PROGRAMS = 8
 _MAX_REASON = 600
+_SCRIPT = "TorchScript cannot be exported; save the module with torch.jit.save and import that file"
 _TORCH_FOLDER = str(Path(torch.__file__).parent)
 _OWN_FOLDER = str(Path(__file__).parent)
 
@@ -53,6 +54,9 @@ class ProgramExporter:
 
     def export(self, record: ModuleRecord) -> None:
         """Fills the record's `programs` and `no_program` and each call's `program`. Never raises."""
+        if isinstance(record.module, torch.jit.ScriptModule):
+            record.no_program = {"reason": _SCRIPT, "source": None}
+            return
         exported: list[Exported] = []
         failure: JsonObject | None = None
         for index, captured in enumerate(record.calls):
@@ -89,6 +93,8 @@ class ProgramExporter:
             PROCESS_CACHE.put(key, found)
         else:
             text = f"the exported program does not reproduce the output of call {index} bit for bit"
+            if found.error is not None:
+                text = f"the exported program does not run on the inputs of call {index}: {found.error}"
             self._problems.add(record.name, "verify", text)
         self._use(record, index, found, exported)
         return None
@@ -187,6 +193,7 @@ class ProgramExporter:
         call = captured.document
         program = entry.program
         constants = program._constants
+        entry.error = None
         try:
             tensors = self._tensors(record, captured)
             program._state_dict = {name: tensors.get(name, old) for name, old in program.state_dict.items()}
@@ -207,7 +214,8 @@ class ProgramExporter:
                 for name, reference in call["state_after"].items()
                 if name in changed
             )
-        except Exception:
+        except Exception as error:
+            entry.error = _sentence(error)
             return False
         finally:
             program._constants = constants

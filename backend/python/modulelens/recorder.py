@@ -19,7 +19,7 @@ from torch import nn
 from torch.utils._python_dispatch import _disable_current_modes
 
 from modulelens.gradients import OutputGradients
-from modulelens.json_types import Json, JsonObject
+from modulelens.json_types import Json, JsonObject, pointer_token
 from modulelens.measurements import DeviceMeter, DeviceSpan
 from modulelens.names import NamedModule
 from modulelens.nodes import NodeDescriber, class_of
@@ -29,7 +29,7 @@ from modulelens.references import qualified_name
 from modulelens.sharding import Sharding
 from modulelens.state import changed, module_size, state_references
 from modulelens.tensor_store import ShapeSink, TensorStore, dtype_name
-from modulelens.values import Scope, ValueEncoder, gap, tensors_in
+from modulelens.values import Scope, ValueEncoder, can_change, gap, tensors_in, without_data
 
 
 @dataclass
@@ -50,6 +50,8 @@ class _Frame:
     recomputed: CapturedCall | None = None
     span: DeviceSpan | None = None
     peak: int = 0
+    held: dict[str, Any] = field(default_factory=dict)
+    """Arguments by pointer that the call may put other values into: lists, dicts, caches."""
 
 
 class _ThreadState(threading.local):
@@ -319,6 +321,10 @@ class Recorder:
             call["direct"] = True
         call["args"] = self._encoder.encode(list(args), frame.scope)
         call["kwargs"] = {key: self._encoder.encode(value, frame.scope) for key, value in kwargs.items()}
+        frame.held = {
+            **{f"/args/{i}": args[i] for i, value in enumerate(call["args"]) if can_change(value)},
+            **{f"/kwargs{pointer_token(k)}": kwargs[k] for k, value in call["kwargs"].items() if can_change(value)},
+        }
         if record.calls:
             with self._store.state():
                 frame.state = self._state_of(module)
@@ -410,6 +416,9 @@ class Recorder:
             if self._gradients is not None:
                 self._gradients.watch(captured, call["output"], scope, self._lock)
         call["mutated"] = self._mutated(call, scope)
+        after = self._inputs_after(frame, call, scope)
+        if after:
+            call["inputs_after"] = after
         with self._store.state():
             call["state_after"] = changed(frame.state, self._state_of(frame.named.module))
         if frame.random_state is not None and not torch.equal(frame.random_state, torch.get_rng_state()):
@@ -423,6 +432,19 @@ class Recorder:
                 if after != before:
                     mutated[pointer] = {name: value for name, value in after.items() if name != "$t"}
         return mutated
+
+    def _inputs_after(self, frame: _Frame, call: JsonObject, scope: Scope) -> JsonObject:
+        """The arguments that hold other values than before, as a cache does; what tensors hold is in `mutated`."""
+        changed_inputs: JsonObject = {}
+        for key in ("args", "kwargs"):
+            items = enumerate(call[key]) if key == "args" else call[key].items()
+            for name, before in items:
+                pointer = f"/{key}{pointer_token(name)}"
+                if pointer in frame.held:
+                    after = self._encoder.encode(frame.held[pointer], scope)
+                    if without_data(after) != without_data(before):
+                        changed_inputs[pointer] = after
+        return changed_inputs
 
     def _close_frame(self, named: NamedModule) -> _Frame | None:
         frames = self._thread.frames

@@ -20,7 +20,7 @@ from modulelens.earlier_tensors import EarlierTensors
 from modulelens.environment import describe_environment
 from modulelens.flop_counting import count_flops
 from modulelens.gradients import GradientReplayer, OutputGradients, seed_document
-from modulelens.hooks import WatchedMethods, attach
+from modulelens.hooks import WatchedMethods, attach, inside_script
 from modulelens.json_types import JsonObject
 from modulelens.measurements import accelerator_meter, how_measured
 from modulelens.names import NamedModule, name_modules
@@ -106,6 +106,11 @@ class Sample:
         return describer, sharding
 
     @property
+    def store(self) -> Path:
+        """The folder that gets the bundle."""
+        return self._options.store
+
+    @property
     def is_empty(self) -> bool:
         """Whether no module of the model was called."""
         return not self._recorder.runs
@@ -114,7 +119,15 @@ class Sample:
         """Puts the hooks on. What fails at one module is a problem and leaves the others."""
         if self._options.eager_step and "torch._dynamo" in sys.modules:
             self._cleanup.enter_context(torch.compiler.set_stance("force_eager"))
+        hidden = inside_script(self._modules)
+        for name, inner in hidden.items():
+            more = f" and {len(inner) - 3} more" if len(inner) > 3 else ""
+            text = f"{', '.join(inner[:3])}{more} run inside TorchScript, which shows no calls"
+            self._problems.add(name, "attach", f"{text}: {name or 'the model'} is kept whole")
+        unseen = {name for names in hidden.values() for name in names}
         for named in self._modules:
+            if named.name in unseen:
+                continue
             try:
                 self._handles += attach(self._recorder, named)
             except Exception as error:

@@ -15,7 +15,7 @@ from torch import nn
 from modulelens.background import BackgroundWriter, write_sample
 from modulelens.json_types import JsonObject
 from modulelens.names import name_modules
-from modulelens.problems import Problems
+from modulelens.problems import Problems, storage_sentence
 from modulelens.sample import Sample, SampleOptions
 from modulelens.selection import Predicate, Selector, select
 from modulelens.sharding import SHARDED_CHOICES, Sharded, spread_over_ranks
@@ -199,6 +199,9 @@ class ModuleTracer:
             # Named anew, since a model may get other modules between steps.
             self._sample = Sample(self._model, name_modules(self._model), self._options, problems, number)
             self._sample.attach()
+        except OSError as error:
+            self._problems.add("", "start", storage_sentence(self._options.store, error))
+            self._drop_sample()
         except Exception as error:
             self._problems.add("", "start", error)
             self._drop_sample()

@@ -360,3 +360,23 @@ def tensors_in(encoded: Json, pointer: str, kinds: tuple[str, ...] = ("tensor",)
         elif encoded.get("$t") not in ("sparse", "quantized", "numpy", "nested", "shard"):
             for key, item in encoded.items():
                 yield from tensors_in(item, pointer + pointer_token(key), kinds)
+
+
+def can_change(encoded: Json) -> bool:
+    """Whether other values can be put into an encoded one: it is, or holds, a list, a dict or an object."""
+    if isinstance(encoded, list):
+        return True
+    if not isinstance(encoded, dict):
+        return False
+    if encoded.get("$t") in ("tuple", "namedtuple"):
+        return any(can_change(item) for item in encoded["v"])
+    return encoded.get("$t") in (None, "dict", "mapping", "object", "pytree", "dataclass")
+
+
+def without_data(encoded: Json) -> Json:
+    """An encoded value without what its tensors hold: the same as long as it holds the same tensors."""
+    if isinstance(encoded, list):
+        return [without_data(item) for item in encoded]
+    if not isinstance(encoded, dict):
+        return encoded
+    return {key: without_data(item) for key, item in encoded.items() if key not in ("ref", "gap")}

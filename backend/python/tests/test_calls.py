@@ -16,6 +16,7 @@ from conftest import Capture
 from replay import decoder_of, replay, same_bits
 from torch import nn
 
+from modulelens import Capture as Opened
 from modulelens import InitCapture
 
 
@@ -402,3 +403,67 @@ def test_maxCalls_limitsKeptCallsOnly(capture: Capture) -> None:
     bundle = capture(model, step=lambda: [model(torch.randn(1, 2)) for _ in range(4)], max_calls=2)
     assert len(bundle.versions[""]["calls"]) == 2
     assert [run["calls"][0]["version_call"] for run in bundle.runs] == [0, 1, None, None]
+
+
+class Growing(nn.Module):
+    """Puts what it computes into the list and the cache that it is given, and writes to a tensor of the list."""
+
+    def forward(self, x: torch.Tensor, seen: list[torch.Tensor], cache: dict[str, torch.Tensor]) -> torch.Tensor:
+        seen[0].add_(1)
+        seen.append(x * 2)
+        cache["keys"] = torch.cat([cache["keys"], x])
+        return x + 1
+
+
+def test_argumentsThatGrow_areKeptAsTheyWereAfterwards(capture: Capture) -> None:
+    seen, cache = [torch.zeros(2)], {"keys": torch.ones(1, 2), "other": torch.ones(3)}
+    model = Growing()
+    bundle = capture(model, step=lambda: model(torch.ones(1, 2), seen, cache=cache))
+    call = bundle.call()
+    assert len(call["args"][1]) == 1 and call["kwargs"]["cache"]["keys"]["shape"] == [1, 2]
+    assert set(call["mutated"]) == {"/args/1/0"}
+    assert set(call["inputs_after"]) == {"/args/1", "/kwargs/cache"}
+    assert [entry["shape"] for entry in call["inputs_after"]["/args/1"]] == [[2], [1, 2]]
+    after = call["inputs_after"]["/kwargs/cache"]
+    assert after["keys"]["shape"] == [2, 2] and after["other"] == call["kwargs"]["cache"]["other"]
+    result = Opened.open(bundle.folder)[""].validate(allow=["test_calls"])
+    assert result["exact"] is True
+    places = {leaf["pointer"] for leaf in result["leaves"]}
+    assert {"/inputs_after/args/1/1", "/inputs_after/kwargs/cache/keys"} <= places
+
+    class Forgetful(Growing):
+        def forward(self, x: torch.Tensor, seen: list[torch.Tensor], cache: dict[str, torch.Tensor]) -> torch.Tensor:
+            out: torch.Tensor = super().forward(x, seen, cache)
+            cache["keys"] = cache["keys"] * 2
+            return out
+
+    result = Opened.open(bundle.folder)[""].validate(Forgetful(), allow=["test_calls"])
+    (wrong,) = [leaf["pointer"] for leaf in result["leaves"] if leaf["verdict"] == "fail"]
+    assert wrong == "/inputs_after/kwargs/cache/keys"
+
+
+def test_argumentsThatStayAsTheyAre_areNotKeptTwice(capture: Capture) -> None:
+    class Summing(nn.Module):
+        def forward(self, values: list[torch.Tensor]) -> torch.Tensor:
+            return torch.stack(values).sum()
+
+    bundle = capture(Summing(), [torch.ones(2), torch.ones(2)])
+    assert "inputs_after" not in bundle.call()
+
+
+def test_scriptModules_areCapturedWhole_andTheirChildrenNamed(capture: Capture) -> None:
+    x = torch.ones(2, 4)
+    scripted = torch.jit.script(nn.Sequential(nn.Linear(4, 4), nn.ReLU()))
+    traced = torch.jit.trace(nn.Sequential(nn.Linear(4, 4), nn.Tanh()), x)
+    model = nn.Sequential(scripted, traced)
+    with pytest.warns(RuntimeWarning, match="run inside TorchScript"):
+        bundle = capture(model, x, programs=True)
+    assert [call["module"] for call in bundle.runs[0]["calls"]] == ["", "0", "1"]
+    assert [problem["module"] for problem in bundle.index["problems"]] == ["0", "1"]
+    assert "0.0, 0.1 run inside TorchScript" in bundle.index["problems"][0]["message"]
+    assert torch.equal(decoded(bundle, "/output", "0"), scripted(x))
+    for name in ("0", "1"):
+        assert "torch.jit.save" in bundle.versions[name]["state"]["no_program"]["reason"]
+        with pytest.raises(ValueError, match="a TorchScript module cannot be rebuilt"):
+            Opened.open(bundle.folder)[name].build()
+    assert "__call__" not in type(scripted).__dict__

@@ -137,19 +137,6 @@ def test_overlappingTracers_leaveTheClassesAsTheyWere(tmp_path: Path) -> None:
     torch.jit.script(model)
 
 
-def test_torchscriptInside_isAProblemAndLeavesTheRest(tmp_path: Path) -> None:
-    model = nn.Sequential(torch.jit.script(nn.Linear(4, 4)), nn.ReLU())
-    with (
-        pytest.warns(RuntimeWarning, match="ScriptModules"),
-        ModuleTracer(model, tmp_path, "m", programs=False) as tracer,
-    ):
-        model(torch.randn(2, 4))
-    assert tracer.bundle is not None and len(tracer.problems) == 1
-    bundle = check_bundle(tracer.bundle)
-    assert list(bundle.versions) == ["", "1"]
-    assert "0.weight" in bundle.versions[""]["state"]["tensors"]
-
-
 def test_modulesAddedBetweenSteps_areSeen(tmp_path: Path) -> None:
     model = nn.Sequential(nn.Linear(4, 4))
     with ModuleTracer(model, tmp_path, "m", programs=False) as tracer:

@@ -136,6 +136,8 @@ class Comparison:
         declared = call.get("mutated") or {}
         for pointer, reference in declared.items():
             self._compare_tensor(reference, given(pointer), pointer)
+        for pointer, after in (call.get("inputs_after") or {}).items():
+            self._compare(after, _at(places, pointer), encoded, f"/inputs_after{pointer}")
         mutated_objects = {ref.get("obj") for pointer, ref in input_references(call) if pointer in declared}
         mutated_storages = {ref.get("storage") for pointer, ref in input_references(call) if pointer in declared}
         for pointer, reference in input_references(call):

@@ -161,6 +161,12 @@ class CodeResolver:
         found = self.replaced.get(name) or self.kind(name)
         if not issubclass(found, nn.Module):
             raise WorkerError("corrupt", f"{name} is no class of modules")
+        if issubclass(found, torch.jit.ScriptModule):
+            raise WorkerError(
+                "unsupported",
+                "a TorchScript module cannot be rebuilt from Python",
+                "Save the module with torch.jit.save and import that file.",
+            )
         return found
 
     def kind(self, name: str) -> type:
