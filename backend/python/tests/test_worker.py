@@ -134,6 +134,26 @@ def test_profile_countsByHandAndAddsUp(worker: WorkerProcess, captured: Captured
         assert file.get_tensor("tree.parent")[0] == -1
 
 
+def test_accumulatedGradients_areOfTheModuleWhoseParameterItIs(worker: WorkerProcess, captured: Captured) -> None:
+    x = torch.randn(2, 3, requires_grad=True)
+    bundle = captured(lambda: nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)), x, grad=True)
+    loaded = worker.call("load", bundle.consented(worker))
+    call = bundle.call(loaded["handle"])
+    result = worker.call("profile", {"call": call, "repetitions": 3, "backward": True})
+    with safe_open(result["file"], "np") as file:
+        kind, parent = file.get_tensor("tree.kind"), file.get_tensor("tree.parent")
+        path, name, ends = (file.get_tensor(key) for key in ("tree.path", "tree.name", "strings.ends"))
+        text = file.get_tensor("strings.bytes").tobytes()
+        latency = file.get_tensor("latency.backward.self")
+    strings = [text[begin:end].decode() for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
+    found = {
+        strings[path[parent[scope]]]: int(latency[scope])
+        for scope in range(len(kind))
+        if strings[name[scope]] == "autograd::AccumulateGrad"
+    }
+    assert {module for module, nanoseconds in found.items() if nanoseconds > 0 and module} == {"0", "2"}
+
+
 def test_memory_ofAPerceptron_isWhatItIsByHand(worker: WorkerProcess, captured: Captured) -> None:
     build = lambda: nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32))  # noqa: E731
     bundle = captured(build, torch.randn(8, 32), grad=True)

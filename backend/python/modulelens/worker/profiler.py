@@ -25,7 +25,7 @@ from modulelens.worker.training import TrainingStep, check_optimizer, optimizer_
 from modulelens.worker.tree_building import ModuleTree, coverage_of, state_bytes
 
 _FEWEST = 3
-_BACKWARD_ROWS = ("backward", "loss", "optimizer")
+_ACCUMULATE = "AccumulateGrad"
 
 
 def profile(bound: BoundCall, params: JsonObject, file: Path, job: Job) -> JsonObject:
@@ -282,6 +282,8 @@ class _Training:
         self._budget = budget
         self._job = job
         self._step = TrainingStep(bound, optimizer)
+        self._accumulated: list[str | None] = []
+        self._rows: dict[tuple[str, str], int] = {}
         self._result: JsonObject = {
             "loss": "",
             "optimizer": optimizer,
@@ -304,11 +306,12 @@ class _Training:
             return result
         rows = recording.phase_rows("backward") + recording.phase_rows("loss")
         owners = self._owners(recording, forward, numbers)
+        modules = self._modules_of_accumulation(rows)
         nodes = 0
         for row in rows:
             nanoseconds = row.end_ns - row.begin_ns
             nodes += nanoseconds if row.phase == "backward" else 0
-            scope = self._scope_of(tree, row, owners)
+            scope = self._scope_of(tree, row, owners, modules)
             tree.tree.add_self(scope, "latency", nanoseconds, "backward")
             tree.tree.add_self(scope, "flops", row.flops, "backward")
         result["node_sum_ns"] = nodes
@@ -349,7 +352,9 @@ class _Training:
 
     def _record(self) -> Recording:
         self._step.prepare()
+        self._accumulated = self._step.watch_accumulation()
         recording, _ = record(self._scopes, self._step.run, with_memory=True)
+        self._accumulated = list(self._accumulated)
         self._result["gradient_bytes"] = sum(self._step.parameter_gradients().values())
         phases = ("forward", "loss", "backward")
         self._result["peak_bytes"] = peak_by_row(recording, phases)[0]
@@ -375,13 +380,22 @@ class _Training:
             sequence: number for row, number in zip(rows, numbers, strict=True) for sequence in sorted(row.sequences)
         }
 
-    def _scope_of(self, tree: ModuleTree, row: Row, owners: dict[int, int]) -> int:
+    def _modules_of_accumulation(self, rows: list[Row]) -> dict[int, str]:
+        """The module of the parameter by the identity of each row that accumulates a gradient; what is no parameter's,
+        or does not come in the order that was seen, is left out.
+        """
+        found = [row for row in rows if _ACCUMULATE in row.name]
+        if len(found) != len(self._accumulated):
+            return {}
+        return {id(row): module for row, module in zip(found, self._accumulated, strict=True) if module is not None}
+
+    def _scope_of(self, tree: ModuleTree, row: Row, owners: dict[int, int], modules: dict[int, str]) -> int:
         known = [owners[sequence] for sequence in row.sequences if sequence in owners]
-        if known and row.phase == "backward" and not row.name.startswith("aten::"):
+        if known and id(row) not in modules and row.phase == "backward" and not row.name.startswith("aten::"):
             return known[0]
         name = "loss" if row.phase == "loss" else row.name
-        name = "autograd::AccumulateGrad" if "AccumulateGrad" in name else name
-        rows = self.__dict__.setdefault("_rows", {})
-        if name not in rows:
-            rows[name] = tree.tree.add(0, OPERATOR, name, "")
-        return int(rows[name])
+        name = f"autograd::{_ACCUMULATE}" if _ACCUMULATE in name else name
+        module = modules.get(id(row), "")
+        if (module, name) not in self._rows:
+            self._rows[module, name] = tree.tree.add(tree.owner(module), OPERATOR, name, module)
+        return self._rows[module, name]

@@ -57,6 +57,15 @@ class TrainingStep:
         self.gradient_bytes = 0
         self.state_bytes: int | None = None
         self._outputs: Any = None
+        self._accumulated: list[str | None] | None = None
+        self._hooked: list[Any] = []
+
+    def watch_accumulation(self) -> list[str | None]:
+        """Returns a list that the next run fills: the module of each parameter whose gradient is accumulated, in that
+        order; None for other leaves.
+        """
+        self._accumulated = []
+        return self._accumulated
 
     def prepare(self) -> None:
         """Puts inputs and state in place."""
@@ -80,6 +89,8 @@ class TrainingStep:
             if not roots:
                 bound.note_writes()
                 raise WorkerError("unsupported", "no output of this call depends on anything that requires a gradient")
+            if self._accumulated is not None:
+                self._note_accumulation(roots, self._accumulated)
             begin = time.perf_counter_ns()
             with phase("backward"):
                 torch.autograd.backward(roots, seeds)
@@ -92,7 +103,18 @@ class TrainingStep:
     def finish(self) -> None:
         """Gradients are gone afterwards."""
         self._outputs = None
+        self._accumulated = None
+        self._hooked.clear()
         self._bound.loaded.module.zero_grad(set_to_none=True)
+
+    def _note_accumulation(self, roots: list[torch.Tensor], order: list[str | None]) -> None:
+        owners: dict[int, str] = {}
+        for name, parameter in self._bound.loaded.module.named_parameters():
+            owners[id(parameter)] = name.rpartition(".")[0]
+        for node in _leaves_of(roots):
+            owner = owners.get(id(node.variable))
+            node.register_prehook(lambda _, owner=owner: order.append(owner))
+            self._hooked.append(node)
 
     def _step(self) -> None:
         parameters = [parameter for parameter in self._bound.loaded.module.parameters() if parameter.requires_grad]
@@ -117,6 +139,22 @@ class TrainingStep:
                 module = name.rpartition(".")[0]
                 owners[module] = owners.get(module, 0) + _gradient_bytes([parameter])
         return owners
+
+
+def _leaves_of(roots: list[torch.Tensor]) -> list[Any]:
+    """The nodes that accumulate gradients into leaves."""
+    open_nodes: list[Any] = [torch.autograd.graph.get_gradient_edge(root).node for root in roots if root.requires_grad]
+    seen: set[Any] = set()
+    found = []
+    while open_nodes:
+        node = open_nodes.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            found.append(node)
+        open_nodes.extend(following for following, _ in node.next_functions)
+    return found
 
 
 def _gradient_bytes(parameters: list[Any]) -> int:
