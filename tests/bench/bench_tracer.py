@@ -1,9 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The ModuleLens authors
 # SPDX-License-Identifier: MIT
-"""What the tracer costs a BERT-base model in inference: a sampled step by a plain one, all in turn in one process.
+"""What the tracer costs a BERT-base model in inference: a traced step by a plain one, in pairs in one process.
 
-A ratio is the least time of the traced steps by the least time of the plain ones, so that other work on the machine counts
-little. Documents are written after the block and are no part of the step; capturing, hashing and writing tensors are.
+A ratio is the median over pairs of a plain and a traced step, one right after the other and now this, now that one first, so
+that a drift of the machine's speed meets both; its 95 % interval comes from the order of the pairs. Documents are written
+after the block and are no part of a sampled step; capturing, hashing and writing tensors are. An idle step includes its
+block. Each detail says how much of the machine other processes took: a number from a busy machine is no result.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import json
 import math
 import os
 import shutil
+import statistics
 import sys
 import tempfile
 import threading
@@ -31,8 +34,9 @@ import transformers  # noqa: E402
 from modulelens import ModuleTracer, tensor_store  # noqa: E402
 
 THREADS = 2
-QUICK_ROUNDS = 7
-FULL_ROUNDS = 3
+IDLE_PAIRS = 61
+LAYER_PAIRS = 21
+FULL_PAIRS = 5
 BATCH, LENGTH = 8, 128
 
 Result = dict[str, Any]
@@ -133,21 +137,81 @@ class Traced:
         with self.tracer:
             return seconds(self._step)
 
+    def seconds_with_block(self) -> float:
+        begin = time.perf_counter()
+        with self.tracer:
+            self._step()
+        return time.perf_counter() - begin
+
+
+class OtherWork:
+    """The share of the machine's processor time that other processes took since it was made."""
+
+    def __init__(self) -> None:
+        self._machine, self._own = self._now()
+
+    def share(self) -> float:
+        machine, own = self._now()
+        busy, total = machine[0] - self._machine[0], machine[1] - self._machine[1]
+        return max(busy - (own - self._own), 0.0) / max(total, 1e-9)
+
+    @staticmethod
+    def _now() -> tuple[tuple[float, float], float]:
+        ticks = [int(field) for field in Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]]
+        rate = os.sysconf("SC_CLK_TCK")
+        waiting = ticks[3] + ticks[4]
+        times = os.times()
+        return ((sum(ticks) - waiting) / rate, sum(ticks) / rate), times.user + times.system
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    """The 95 % interval of the median: between these two values in order it lies with that probability (binomial)."""
+    ordered = sorted(values)
+    count, outside, rank = len(ordered), 0.0, 0
+    while True:
+        outside += math.comb(count, rank) / 2**count
+        if 2 * outside > 0.05 or rank >= (count - 1) // 2:
+            break
+        rank += 1
+    rank = max(rank - 1, 0)
+    return ordered[rank], ordered[count - 1 - rank]
+
+
+def block_seconds(tracer: ModuleTracer) -> float:
+    """What the block of a step that is not sampled takes by itself."""
+    rounds = 1000
+    begin = time.perf_counter()
+    for _ in range(rounds):
+        with tracer:
+            pass
+    return (time.perf_counter() - begin) / rounds
+
 
 def compare(
-    name: str, target: float, rounds: int, plain: Callable[[], float], traced: Callable[[int], Callable[[], float]]
+    name: str,
+    target: float,
+    pairs: int,
+    plain: Callable[[], float],
+    traced: Callable[[int], Callable[[], float]],
+    note: str = "",
 ) -> Result:
-    plain_times, traced_times = [], []
-    for number in range(rounds):
-        plain_times.append(plain())
-        traced_times.append(traced(number)())
-        plain_times.append(plain())
+    ratios, plain_times = [], []
+    others = OtherWork()
+    for number in range(pairs):
+        run = traced(number)
         gc.collect()
-    ratio = min(traced_times) / min(plain_times)
-    spread = f"{rounds} rounds, plain {min(plain_times):.3f} to {max(plain_times):.3f} s"
-    return result(
-        name, ratio, target, "ratio", f"{spread}, traced {min(traced_times):.3f} to {max(traced_times):.3f} s"
+        if number % 2:
+            traced_time, plain_time = run(), plain()
+        else:
+            plain_time, traced_time = plain(), run()
+        plain_times.append(plain_time)
+        ratios.append(traced_time / plain_time)
+    low, high = interval(ratios)
+    detail = (
+        f"median of {pairs} pairs, interval {low:.3f} to {high:.3f}; a plain step {statistics.median(plain_times):.3f} s"
+        f"{note}; other processes took {others.share():.0%} of the machine"
     )
+    return result(name, statistics.median(ratios), target, "ratio", detail)
 
 
 def main() -> int:
@@ -165,15 +229,16 @@ def main() -> int:
         idle = Traced(model, step, store / "idle", every=1_000_000)
         with idle.tracer:  # the first step is sampled, the others are not
             model.pooler(torch.zeros(1, 1, 768))
-        results.append(compare("attached but idle", 1.02, QUICK_ROUNDS, plain, lambda _: idle.seconds))
+        note = f", the block itself {block_seconds(idle.tracer) * 1e6:.1f} us: no hook is on"
+        results.append(compare("attached but idle", 1.02, IDLE_PAIRS, plain, lambda _: idle.seconds_with_block, note))
         one = Traced(model, step, store / "one", select=["encoder.layer.5"])
-        results.append(compare("one layer", 1.05, QUICK_ROUNDS, plain, lambda _: one.seconds))
+        results.append(compare("one layer", 1.05, LAYER_PAIRS, plain, lambda _: one.seconds))
 
         def whole(number: int) -> Callable[[], float]:
             shutil.rmtree(store / f"whole{number - 1}", ignore_errors=True)
             return Traced(model, step, store / f"whole{number}").seconds
 
-        results.append(compare("every module with weights", 2.5, FULL_ROUNDS, plain, whole))
+        results.append(compare("every module with weights", 2.5, FULL_PAIRS, plain, whole))
         shutil.rmtree(store)
 
         with PeakMemory() as alone:
@@ -186,7 +251,10 @@ def main() -> int:
         results.append(result("resident memory", growth, 5, "files", detail))
         assert full.tracer.bundle is not None
         stored, seen = disk_bytes(store), seen_bytes(full.tracer.bundle)
-        detail = f"{stored / 1e6:.0f} MB stored of {seen / 1e6:.0f} MB seen"
+        detail = (
+            f"{stored / 1e6:.0f} MB on the disk of {seen / 1e6:.0f} MB seen: each tensor as often as a hook met it, that is inputs "
+            "before and after each call, outputs, and the weights of each module once"
+        )
         results.append(result("stored of seen bytes", stored / seen, 0.25, "ratio", detail))
         full.seconds()
         share = (disk_bytes(store) - stored) / stored
