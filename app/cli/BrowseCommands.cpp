@@ -199,6 +199,7 @@ std::string showText(const registry::VersionSummary& version, const capture::Ver
         {"Latency", version.latencyNs ? operations::durationText(*version.latencyNs) : "not profiled"},
         {"Tags", version.tags.empty() ? "-" : joined(version.tags, ", ")},
         {"Aliases", version.aliases.empty() ? "-" : joined(version.aliases, ", ")},
+        {"Attributes", operations::attributesText(version.attributes)},
     };
     std::string text = formatTable(rows, {});
     for (std::size_t i = 0; i < document.calls.size(); ++i) {

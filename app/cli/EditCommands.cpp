@@ -122,7 +122,10 @@ base::Result<Answer> tag(CommandContext& context) {
         return text.empty() ? "-" : text;
     };
     answer.text = operations::versionAddress(*changed) + '\n' +
-                  formatTable({{"Tags", list(changed->tags)}, {"Aliases", list(changed->aliases)}}, {});
+                  formatTable({{"Tags", list(changed->tags)},
+                               {"Aliases", list(changed->aliases)},
+                               {"Attributes", operations::attributesText(changed->attributes)}},
+                              {});
     return answer;
 }
 
@@ -165,6 +168,13 @@ base::Result<Answer> openExplorer(CommandContext& context) {
         return base::Error{base::ErrorCode::EnvironmentMissing,
                            "the explorer 'modulelens-explorer' is neither beside this program nor on PATH",
                            "Build it with ./dev build, or add its folder to PATH."};
+    }
+    const bool hasScreen = !qEnvironmentVariableIsEmpty("DISPLAY") || !qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY") ||
+                           !qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM");
+    if (!hasScreen) {
+        return base::Error{
+            base::ErrorCode::EnvironmentMissing, "the explorer needs a screen, and this session has none",
+            "Run it where DISPLAY or WAYLAND_DISPLAY is set; `show`, `tree` and `profile` say the same as text."};
     }
     std::vector<std::string> words = {"--registry", context.registryFolder().string()};
     ordered_json address;

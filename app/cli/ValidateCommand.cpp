@@ -292,7 +292,14 @@ base::Result<Answer> validate(CommandContext& context) {
     }
     if (isQuery) {
         const base::Result<std::vector<std::string>> found = findAll(*runner->registry, context.arguments().text("query"));
-        return found ? validateBatch(context, *runner, *found) : base::Result<Answer>(found.error());
+        if (!found) {
+            return found.error();
+        }
+        if (found->empty()) {
+            return base::Error{base::ErrorCode::NotFound, "no version matches '" + context.arguments().text("query") + "'",
+                               "`modulelens search` shows what a query finds."};
+        }
+        return validateBatch(context, *runner, *found);
     }
     if (addresses.size() > 1) {
         return validateBatch(context, *runner, addresses);

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "backend/engine/TensorStore.h"
 
+#include "backend/capture/Bundle.h"
+
 #include "backend/base/FileSystem.h"
 
 #include <fcntl.h>
@@ -84,7 +86,7 @@ base::Result<void> TensorStore::add(const std::vector<protocol::Extent>& extents
     return {};
 }
 
-const StoredData* TensorStore::findDigest(const std::string& digest) const {
+StoredData* TensorStore::findDigest(const std::string& digest) const {
     const auto found = m_data.find(digest);
     if (found != m_data.end()) {
         return &found->second;
@@ -97,7 +99,7 @@ base::Result<StoredData> TensorStore::find(const capture::TensorReference& refer
         return base::Error{base::ErrorCode::NotFound, "its data was not captured (" + reference.gap + ")",
                            "Capture the module again without the limit that left it out."};
     }
-    const StoredData* data = findDigest(reference.digest);
+    StoredData* data = findDigest(reference.digest);
     if (data == nullptr) {
         return base::Error{base::ErrorCode::NotFound, "no data was given for the tensor " + reference.digest.substr(0, 12), ""};
     }
@@ -105,6 +107,16 @@ base::Result<StoredData> TensorStore::find(const capture::TensorReference& refer
         return base::Error{base::ErrorCode::Corrupt,
                            "the length of tensor " + reference.digest.substr(0, 12) + " does not fit its shape",
                            "Verify the registry or import the bundle again."};
+    }
+    if (!data->isVerified) {
+        if (capture::tensorDigest(reference.dtype, reference.storedShape, {data->pristine, data->sizeBytes}) !=
+            reference.digest) {
+            return base::Error{
+                base::ErrorCode::Corrupt,
+                "the data of tensor " + reference.digest.substr(0, 12) + " is damaged: it is not what was captured",
+                "Run `modulelens registry verify`, which names the damaged files, or capture the module again."};
+        }
+        data->isVerified = true;
     }
     return *data;
 }

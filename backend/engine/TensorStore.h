@@ -47,6 +47,7 @@ struct StoredData {
     std::byte* writable = nullptr;
     const std::byte* pristine = nullptr;
     std::size_t sizeBytes = 0;
+    bool isVerified = false;
 };
 
 /// Tensor data by digest, out of the files that a client named. Externally synchronised.
@@ -58,16 +59,16 @@ public:
     /// Maps the files of `extents`, each once. Corrupt: a range that leaves its file. NotFound and others from the system.
     [[nodiscard]] base::Result<void> add(const std::vector<protocol::Extent>& extents);
 
-    /// Data of a captured tensor. NotFound: not captured, or not among the extents. Corrupt: its length does not fit
-    /// the reference.
+    /// Data of a captured tensor, whose digest is checked the first time. NotFound: not captured, or not among the extents.
+    /// Corrupt: its length does not fit the reference, or the data is not what was captured.
     [[nodiscard]] base::Result<StoredData> find(const capture::TensorReference& reference) const;
 
 private:
-    const StoredData* findDigest(const std::string& digest) const;
+    StoredData* findDigest(const std::string& digest) const;
 
     const TensorStore* m_parent;
     std::map<std::string, std::shared_ptr<FileMapping>> m_files;
-    std::map<std::string, StoredData> m_data;
+    mutable std::map<std::string, StoredData> m_data;  // Mutable for isVerified.
 };
 
 }  // namespace modulelens::engine

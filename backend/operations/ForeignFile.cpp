@@ -64,7 +64,8 @@ base::Result<ImportKind> identifyImport(const std::filesystem::path& path) {
     const std::span<const std::byte> bytes = (*file)->bytes();
     const std::string shown = path.filename().string();
     if (headOf(bytes, 2) != "PK") {
-        const bool isPickle = !bytes.empty() && bytes[0] == std::byte{0x80};
+        // A pickle begins with its protocol; a safetensors file, which may have the same first byte, has a '{' after its length.
+        const bool isPickle = bytes.size() > 1 && bytes[0] == std::byte{0x80} && bytes[1] <= std::byte{5};
         return base::Error{
             base::ErrorCode::Unsupported,
             "'" + shown +

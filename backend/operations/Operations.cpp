@@ -4,6 +4,7 @@
 
 #include "backend/base/FileSystem.h"
 #include "backend/base/Guarded.h"
+#include "backend/capture/Bundle.h"
 #include "backend/graph/ProgramArchive.h"
 #include "backend/operations/Benchmarking.h"
 #include "backend/operations/Calibrating.h"
@@ -464,6 +465,13 @@ base::Result<std::vector<TensorStatistics>> Operations::tensorStatistics(const s
                     base::sliceOf(file, place.offset, place.sizeBytes);
                 if (!slice) {
                     return slice.error();
+                }
+                const std::string& digest = item.tensor.digest;
+                if (capture::tensorDigest(item.tensor.dtype, item.tensor.storedShape, (*slice)->bytes()) != digest) {
+                    return base::Error{
+                        base::ErrorCode::Corrupt,
+                        "the data of tensor " + digest.substr(0, 12) + " is damaged: it is not what was captured",
+                        "Run `modulelens registry verify`, which names the damaged files."};
                 }
                 base::Result<TensorStatistics> computed = computeStatistics(item.tensor, (*slice)->bytes(), context.stop);
                 if (!computed) {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <span>
 
 namespace modulelens::operations {
@@ -69,6 +70,22 @@ std::string flopsText(std::int64_t flops) {
     static constexpr std::array<Unit, 5> kUnits = {
         {{1, "FLOPs"}, {1e3, "kFLOPs"}, {1e6, "MFLOPs"}, {1e9, "GFLOPs"}, {1e12, "TFLOPs"}}};
     return inUnits(flops, kUnits);
+}
+
+std::string attributesText(const std::map<std::string, registry::AttributeValue>& attributes) {
+    std::string text;
+    for (const auto& [key, value] : attributes) {
+        text += text.empty() ? key : ", " + key;
+        text += '=';
+        if (const auto* held = std::get_if<std::string>(&value)) {
+            text += *held;
+        } else if (const auto* number = std::get_if<double>(&value)) {
+            text += nlohmann::json(*number).dump();
+        } else {
+            text += std::get<bool>(value) ? "true" : "false";
+        }
+    }
+    return text.empty() ? "-" : text;
 }
 
 std::string countText(std::int64_t count, const std::string& singular, const std::string& plural) {

@@ -5,6 +5,7 @@
 #include "backend/operations/Operations.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 /// Sentences and numbers for a person, made in one place for the explorer and the command line.
@@ -25,6 +26,8 @@ namespace modulelens::operations {
 [[nodiscard]] std::string bytesText(std::int64_t bytes);
 /// "1.24 GFLOPs": powers of 1000.
 [[nodiscard]] std::string flopsText(std::int64_t flops);
+/// "key=value, other=1"; "-" for none.
+[[nodiscard]] std::string attributesText(const std::map<std::string, registry::AttributeValue>& attributes);
 /// "1 version", "2 versions".
 [[nodiscard]] std::string countText(std::int64_t count, const std::string& singular, const std::string& plural);
 

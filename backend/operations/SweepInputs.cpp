@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "backend/operations/SweepInputs.h"
 
-#include "backend/base/Digest.h"
 #include "backend/base/Guarded.h"
+#include "backend/capture/Bundle.h"
 #include "backend/graph/SizeExpression.h"
 
 #include <algorithm>
@@ -375,14 +375,14 @@ private:
         tile((*slice)->bytes(), tensor.storedShape, data, input.shape,
              static_cast<std::size_t>(base::elementSizeBytes(tensor.dtype)));
         m_scaled.inputBytes += *bytes;
-        refer(tensor, input, json(input.shape).dump());
+        refer(tensor, input, data);
         return append(data);
     }
 
     /// Puts a reference to the new data where the captured one stands.
-    void refer(const capture::TensorReference& tensor, const ScaledInput& input, const std::string& shape) {
+    void refer(const capture::TensorReference& tensor, const ScaledInput& input, std::span<const std::byte> data) {
         json& reference = m_scaled.call[json::json_pointer(input.pointer)];
-        m_digest = base::sha256Hex(tensor.digest + ' ' + shape);
+        m_digest = capture::tensorDigest(tensor.dtype, input.shape, data);
         reference["ref"] = m_digest;
         reference["shape"] = input.shape;
         const std::vector<std::int64_t> strides = stridesFor(tensor, input.shape);

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <string_view>
 
 namespace modulelens::registry {
@@ -13,6 +14,8 @@ namespace modulelens::registry {
 namespace {
 
 constexpr int kBusyTimeoutMs = 30'000;
+/// SQLite's shared memory file beside a database grows in steps of this size.
+constexpr std::uintmax_t kLeastFreeBytes = 32'768;
 
 /// The path as a URI, so that options can follow it.
 std::string databaseUri(const std::filesystem::path& path, bool immutable) {
@@ -41,6 +44,14 @@ int hexDigit(char c) {
 
 base::Error errorFromSqlite(const SQLite::Exception& exception, const std::filesystem::path& path) {
     const std::string folder = path.parent_path().string();
+    // SQLite says "I/O error" where it cannot make or enlarge the files beside the database.
+    std::error_code unknown;
+    const bool isFull = (exception.getErrorCode() & 0xFF) == SQLITE_IOERR &&
+                        std::filesystem::space(path.parent_path(), unknown).available < kLeastFreeBytes && !unknown;
+    if (isFull) {
+        return {base::ErrorCode::StorageFull, "No space is left for the registry " + folder + ".",
+                "Free some space on that disk and try again; the registry is unchanged."};
+    }
     switch (exception.getErrorCode() & 0xFF) {
         case SQLITE_FULL:
             return {base::ErrorCode::StorageFull, "No space is left for the registry " + folder + ".",

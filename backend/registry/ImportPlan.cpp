@@ -335,9 +335,13 @@ base::Result<void> checkLabel(const std::string& name, const std::string& what) 
         }
         const bool control = point.value < 0x20 || (point.value >= 0x7F && point.value < 0xA0);
         if (control) {
-            return refuse("holds a control character");
+            return base::Error{base::ErrorCode::InvalidArgument, "The " + what + " holds a control character.",
+                               "Choose another " + what + "."};
         }
         i += point.sizeBytes;
+    }
+    if (name.front() == ' ' || name.back() == ' ') {
+        return refuse("begins or ends with a space");
     }
     if (characters > kMaxLabelCharacters) {
         return refuse("is longer than 128 characters");

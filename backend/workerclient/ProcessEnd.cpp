@@ -83,6 +83,11 @@ base::Error errorFromProcessEnd(const ProcessEnd& end, bool wasReady, std::strin
                     ")" + lastWords,
                 "Install or build what it needs, or name another worker in MODULELENS_WORKER."};
     }
+    if (!wasReady && printed.find("No module named modulelens") != std::string::npos) {
+        return {base::ErrorCode::EnvironmentMissing,
+                "'" + std::string(program) + "' is a Python without the package modulelens" + lastWords,
+                "Run `pip install ./backend/python` with that Python, or name another one with --python or MODULELENS_PYTHON."};
+    }
     const std::string how =
         end.bySignal ? "was killed by " + signalName(end.code) : "ended by itself with exit code " + std::to_string(end.code);
     const std::string when = doing.empty() ? std::string() : " during '" + std::string(doing) + "'";

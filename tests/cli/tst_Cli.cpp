@@ -492,8 +492,16 @@ private slots:
         QVERIFY(result.exitCode == 3 || result.exitCode == 7);
     }
 
+    void open_withoutAScreen_isSaid() {
+        const CliResult result = run({"open", "--json"}, {{"DISPLAY", ""}, {"WAYLAND_DISPLAY", ""}, {"QT_QPA_PLATFORM", ""}});
+        QCOMPARE(result.exitCode, 7);
+    }
+
 private:
-    [[nodiscard]] CliResult run(const std::vector<std::string>& words) const { return runCli(m_registry, words); }
+    [[nodiscard]] CliResult run(const std::vector<std::string>& words,
+                                const std::map<std::string, std::string>& environment = {}) const {
+        return runCli(m_registry, words, environment);
+    }
 
     [[nodiscard]] CliResult runWords(const QStringList& words, const json& script = json::object()) const {
         std::vector<std::string> converted;

@@ -3,6 +3,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <filesystem>
+#include <fstream>
 
 #include "tests/cli/CliRun.h"
 #include "tests/support/TestMain.h"
@@ -36,6 +37,39 @@ private slots:
         }
         const json found = runCli(m_registry, {"search", "is:exact", "--json"}).json();
         QCOMPARE(found["data"]["total"].get<int>(), 3);
+    }
+
+    void queryThatFindsNothing_isNotFound() {
+        QCOMPARE(runCli(m_registry, {"validate", "--query", "module:nowhere", "--json"}).exitCode, 3);
+    }
+
+    void damagedPack_isNamedAndNotTakenForADifference() {
+        const std::filesystem::path damaged = std::filesystem::path(m_folder.path().toStdString()) / "damaged";
+        QCOMPARE(runCli(damaged, {"import", dataPath("capture/v1").string()}).exitCode, 0);
+        for (const auto& pack : std::filesystem::directory_iterator(damaged / "packs")) {
+            std::filesystem::permissions(pack.path(), std::filesystem::perms::owner_write, std::filesystem::perm_options::add);
+            std::fstream file(pack.path(), std::ios::in | std::ios::out | std::ios::binary);
+            std::uint64_t header = 0;
+            file.read(reinterpret_cast<char*>(&header), sizeof header);
+            const auto begin = static_cast<std::streamoff>(sizeof header + header);
+            const auto size = static_cast<std::streamoff>(std::filesystem::file_size(pack.path()));
+            for (std::streamoff at = begin; at < size; ++at) {
+                file.seekg(at);
+                const int byte = file.get();
+                file.seekp(at);
+                file.put(static_cast<char>(byte ^ 1));
+            }
+        }
+        const std::vector<std::vector<std::string>> commands = {{"validate", "golden::linear", "--json"},
+                                                                {"profile", "golden::linear", "--json"},
+                                                                {"show", "golden::linear", "--tensors", "--json"}};
+        for (const std::vector<std::string>& command : commands) {
+            const CliResult result = runCli(damaged, command);
+            QCOMPARE(result.exitCode, 9);
+            const std::string message = result.json()["error"]["message"].get<std::string>();
+            QVERIFY2(message.find("damaged") != std::string::npos, message.c_str());
+        }
+        QVERIFY(runCli(damaged, {"search", "golden", "--json"}).json()["data"]["versions"][0]["verdict"].is_null());
     }
 
     void secondCall_isBitExact() {

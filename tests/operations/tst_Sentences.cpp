@@ -77,6 +77,12 @@ private slots:
         QCOMPARE(QString::fromStdString(durationText(nanoseconds)), text);
     }
 
+    void attributes() {
+        QCOMPARE(attributesText({}), std::string("-"));
+        QCOMPARE(attributesText({{"batch", 8.0}, {"fused", true}, {"note", std::string("a, b")}, {"rate", 0.5}}),
+                 std::string("batch=8.0, fused=true, note=a, b, rate=0.5"));
+    }
+
     void sizesAndCounts() {
         QCOMPARE(bytesText(0), std::string("0 B"));
         QCOMPARE(bytesText(999), std::string("999 B"));

@@ -44,8 +44,8 @@ void RegistryLabelsTest::tags_addRemoveAndRefuse() {
     QVERIFY(registry.removeTag(id, "zeta"));
     QVERIFY(registry.removeTag(id, "zeta"));
     QCOMPARE(registry.resolve(id)->tags, std::vector<std::string>{"gut getestet ü"});
-    for (const std::string& bad :
-         {std::string(), std::string("a\nb"), std::string("a\0b", 3), std::string(129, 'x'), std::string("\xFF")}) {
+    for (const std::string& bad : {std::string(), std::string("a\nb"), std::string("a\0b", 3), std::string(129, 'x'),
+                                   std::string("\xFF"), std::string(" "), std::string(" x"), std::string("x ")}) {
         QCOMPARE(registry.addTag(id, bad).error().code, base::ErrorCode::InvalidArgument);
     }
     QVERIFY(registry.addTag(id, std::string(128, 'x')));

@@ -49,6 +49,11 @@ private slots:
         QCOMPARE(errorFromProcessEnd({false, 1}, false, "p", "initialize", none).code, ErrorCode::WorkerCrashed);
         const std::string fix = errorFromProcessEnd({false, 1}, false, "/bin/p", "initialize", none).fix;
         QVERIFY2(fix.find("/bin/p") != std::string::npos, fix.c_str());
+        OutputTail output;
+        output.append("/bin/p: No module named modulelens\n");
+        const auto without = errorFromProcessEnd({false, 1}, false, "/bin/p", "initialize", output);
+        QCOMPARE(without.code, ErrorCode::EnvironmentMissing);
+        QVERIFY2(without.fix.find("--python") != std::string::npos, without.fix.c_str());
         QCOMPARE(errorFromProcessEnd({true, SIGSEGV}, true, "p", "run", none).message,
                  std::string("the worker was killed by SIGSEGV during 'run'"));
     }

@@ -16,6 +16,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from modulelens.json_types import Json, JsonObject
+from modulelens.raw_memory import tensor_digest
 from modulelens.references import resolve
 from modulelens.tensor_store import is_opaque
 from modulelens.values import tensors_in
@@ -99,6 +100,8 @@ class ValueDecoder:
             raise DecodeError(f"a tensor was not kept: {reference.get('gap')}")
         raw = self._bytes_of(reference["ref"])
         stored_shape: list[int] = reference.get("stored_shape") or shape
+        if tensor_digest(reference["dtype"], stored_shape, raw) != reference["ref"]:
+            raise DecodeError(f"the data of tensor {reference['ref'][:12]} is damaged: it is not what was captured")
         seen = torch.uint8 if is_opaque(dtype) else dtype
         data = (raw.view(seen) if raw.numel() else torch.empty(0, dtype=seen)).reshape(stored_shape)
         device = reference.get("device", "cpu")
