@@ -231,6 +231,7 @@ base::Result<Answer> registryNoun(CommandContext& context) {
     const auto known = kActions.find(action);
     if (known == kActions.end()) {
         std::vector<std::string_view> names;
+        names.reserve(kActions.size());
         for (const auto& [name, function] : kActions) {
             names.push_back(name);
         }

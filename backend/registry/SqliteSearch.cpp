@@ -103,7 +103,9 @@ std::vector<FacetValue> facetValues(Connection& connection, QueryEvaluation& eva
         }
     }
     std::vector<CountedName> names = namesOf(connection, counts);
-    std::stable_sort(names.begin(), names.end(), [](const CountedName& a, const CountedName& b) { return a.count > b.count; });
+    std::sort(names.begin(), names.end(), [](const CountedName& a, const CountedName& b) {
+        return std::tie(b.count, a.sort, a.text) < std::tie(a.count, b.sort, b.text);
+    });
     std::vector<FacetValue> values;
     values.reserve(names.size());
     for (CountedName& name : names) {

@@ -183,7 +183,8 @@ int waitFor(pid_t child) {
 RegistrySoak::RegistrySoak(fs::path folder, unsigned seed) : m_folder(std::move(folder)), m_random(seed) {
     fs::create_directories(m_folder / "store");
     for (int i = 0; i < kBundles; ++i) {
-        m_bundles.push_back(encoderBundle(static_cast<float>(i / 2), static_cast<float>(i)).write(m_folder / "store"));
+        const int weight = i / 2;   // Two bundles each share their state.
+        m_bundles.push_back(encoderBundle(static_cast<float>(weight), static_cast<float>(i)).write(m_folder / "store"));
     }
     startAnew();
 }

@@ -51,7 +51,7 @@ std::vector<std::string> everything(LocalRegistry& registry, const std::string& 
 }
 
 /// Versions as sort keys order them, by comparing summaries alone.
-std::vector<std::string> sortedByHand(std::vector<VersionSummary> versions, SortKey sort) {
+std::vector<std::string> sortedByHand(const std::vector<VersionSummary>& versions, SortKey sort) {
     const auto number = [&](const VersionSummary& version) -> double {
         switch (sort) {
             case SortKey::Oldest:
@@ -70,12 +70,17 @@ std::vector<std::string> sortedByHand(std::vector<VersionSummary> versions, Sort
             }
         }
     };
-    std::stable_sort(versions.begin(), versions.end(),
-                     [&](const VersionSummary& a, const VersionSummary& b) { return number(a) < number(b); });
+    // By number, and what is equal in the order given.
+    std::vector<std::pair<double, std::size_t>> order;
+    order.reserve(versions.size());
+    for (std::size_t i = 0; i < versions.size(); ++i) {
+        order.emplace_back(number(versions[i]), i);
+    }
+    std::sort(order.begin(), order.end());
     std::vector<std::string> ids;
     ids.reserve(versions.size());
-    for (const VersionSummary& version : versions) {
-        ids.push_back(version.id);
+    for (const auto& [key, index] : order) {
+        ids.push_back(versions[index].id);
     }
     return ids;
 }
@@ -91,7 +96,8 @@ public:
                 builder.step = step;
                 for (const std::string& name : kModules) {
                     BuiltModule module = test::namedModule(name);
-                    module.weight.assign(static_cast<std::size_t>(1 + number(6)), static_cast<float>(step));
+                    const int elements = 1 + number(6);
+                    module.weight.assign(static_cast<std::size_t>(elements), static_cast<float>(step));
                     module.device = number(2) == 0 ? "cpu" : "cuda:1";
                     builder.modules.push_back(module);
                 }
@@ -175,9 +181,7 @@ void SearchIndexTest::query_findsWhatSummariesSay_data() {
     const auto tagged = [](const VersionSummary& v, const std::string& tag) {
         return std::find(v.tags.begin(), v.tags.end(), tag) != v.tags.end();
     };
-    const auto row = [](const char* query, Holds holds) {
-        QTest::newRow(query) << QString::fromUtf8(query) << std::move(holds);
-    };
+    const auto row = [](const char* query, const Holds& holds) { QTest::newRow(query) << QString::fromUtf8(query) << holds; };
     row("", [](const auto&) { return true; });
     row("tag:baseline", [=](const auto& v) { return tagged(v, "baseline"); });
     row("tag:BASELINE -tag:nightly", [=](const auto& v) { return tagged(v, "baseline") && !tagged(v, "nightly"); });
