@@ -11,12 +11,27 @@ namespace {
 constexpr std::string_view kMark = "<--- HERE";
 constexpr std::string_view kFile = "\n  File \"";
 constexpr std::string_view kLine = "\", line ";
+constexpr std::string_view kTraceback = "Traceback of TorchScript";
+constexpr std::string_view kOriginal = "original code (most recent call last):\n";
 
 std::string_view lineAt(std::string_view text, std::size_t position) {
     return text.substr(position, text.find('\n', position) - position);
 }
 
-/// "RuntimeError: mat1 and mat2 ...": the first line after the last excerpt of source, whose lines are indented.
+/// "net.py:18" of a line "net.py(18): forward", as the original code of a traced module is listed; empty for any other line.
+std::string placeOfFrame(std::string_view line) {
+    const std::size_t close = line.find("): ");
+    const std::size_t open = close == std::string_view::npos ? close : line.rfind('(', close);
+    if (open == std::string_view::npos || open == 0 || open + 1 == close ||
+        line.substr(0, open).find(": ") != std::string_view::npos ||
+        line.substr(open + 1, close - open - 1).find_first_not_of("0123456789") != std::string_view::npos) {
+        return {};
+    }
+    return std::string(line.substr(0, open)) + ':' + std::string(line.substr(open + 1, close - open - 1));
+}
+
+/// "RuntimeError: mat1 and mat2 ...": the first line after the last excerpt of source, whose lines are indented, and after a
+/// traceback without excerpts.
 std::string_view reasonIn(std::string_view text) {
     std::size_t at = text.rfind(kMark);
     if (at == std::string_view::npos) {
@@ -24,8 +39,9 @@ std::string_view reasonIn(std::string_view text) {
     }
     while ((at = text.find('\n', at)) != std::string_view::npos) {
         ++at;
-        if (at < text.size() && text[at] != ' ' && text[at] != '\n') {
-            return lineAt(text, at);
+        const std::string_view line = lineAt(text, at);
+        if (!line.empty() && line[0] != ' ' && !line.starts_with(kTraceback) && placeOfFrame(line).empty()) {
+            return line;
         }
     }
     return lineAt(text, 0);
@@ -33,6 +49,11 @@ std::string_view reasonIn(std::string_view text) {
 
 /// "net.py:18" of the innermost function.
 std::string placeIn(std::string_view text) {
+    if (const std::size_t original = text.rfind(kOriginal); original != std::string_view::npos) {
+        if (std::string place = placeOfFrame(lineAt(text, original + kOriginal.size())); !place.empty()) {
+            return place;
+        }
+    }
     const std::size_t at = text.rfind(kFile);
     if (at == std::string_view::npos) {
         return {};

@@ -33,6 +33,25 @@ private Q_SLOTS:
         QCOMPARE(error.code, ErrorCode::InvalidArgument);
     }
 
+    void tracedModule_isSaidWithTheInnermostLineOfItsSource() {
+        const base::Error error = scriptError(
+            "The following operation failed in the TorchScript interpreter.\n"
+            "Traceback of TorchScript, serialized code (most recent call last):\n"
+            "  File \"code/__torch__/torch/nn/modules/linear.py\", line 12, in forward\n"
+            "    weight = self.weight\n"
+            "    return torch.linear(input, weight, bias)\n"
+            "           ~~~~~~~~~~~~ <--- HERE\n"
+            "\n"
+            "Traceback of TorchScript, original code (most recent call last):\n"
+            "/lib/torch/nn/modules/linear.py(134): forward\n"
+            "/lib/torch/nn/modules/module.py(1768): _slow_forward\n"
+            "/home/me/net (2).py(7): <module>\n"
+            "RuntimeError: mat1 and mat2 shapes cannot be multiplied (8x31 and 32x64)\n");
+        QCOMPARE(error.message, std::string("mat1 and mat2 shapes cannot be multiplied (8x31 and 32x64) "
+                                            "(from /lib/torch/nn/modules/linear.py:134)"));
+        QCOMPARE(error.code, ErrorCode::InvalidArgument);
+    }
+
     void raisedException_keepsItsName() {
         const base::Error error = scriptError(
             "The following operation failed in the TorchScript interpreter.\n"
@@ -60,6 +79,7 @@ private Q_SLOTS:
     void otherTexts_areTheirFirstLine() {
         QCOMPARE(scriptError("forward() is missing value for argument 'x'\nDeclaration: ...").message,
                  std::string("forward() is missing value for argument 'x'"));
+        QCOMPARE(scriptError("    ~ <--- HERE\nRuntimeError: row (3): is bad").message, std::string("row (3): is bad"));
         QVERIFY(!scriptError("").message.empty());
         QVERIFY(!scriptError("<--- HERE").message.empty());
         QVERIFY(!scriptError("x\n  File \"").message.empty());
