@@ -29,7 +29,7 @@ ml_layer(worker DIR app/worker EXECUTABLE modulelens-worker
     MAY_USE base rpc protocol capture graph profile engine
     THIRD_PARTY torch nlohmann_json)
 ml_layer(cli DIR app/cli EXECUTABLE modulelens
-    MAY_USE base capture graph profile registry protocol operations
+    MAY_USE base capture graph profile registry protocol http wandb operations
     THIRD_PARTY qtcore nlohmann_json)
 ml_layer(explorer DIR app/explorer EXECUTABLE modulelens-explorer LICENCE GPL-3.0-or-later
     MAY_USE base rpc protocol capture graph profile registry workerclient operations models widgets

@@ -269,7 +269,7 @@ base::Result<Answer> search(CommandContext& context) {
         return request.error();
     }
     const bool isSaving = context.arguments().has("save");
-    const auto registry = context.openRegistry(isSaving ? Access::Writing : Access::Reading);
+    const auto registry = context.openAnyRegistry(isSaving ? Access::Writing : Access::Reading);
     if (!registry) {
         return registry.error();
     }
@@ -332,7 +332,7 @@ base::Result<Answer> show(CommandContext& context) {
     if (!settings || !operation) {
         return settings ? operation.error() : settings.error();
     }
-    const auto registry = context.openRegistry(Access::Reading);
+    const auto registry = context.openAnyRegistry(Access::Reading);
     if (!registry) {
         return registry.error();
     }
@@ -409,7 +409,7 @@ base::Result<Answer> tree(CommandContext& context) {
     if (!depth) {
         return depth.error();
     }
-    const auto registry = context.openRegistry(Access::Reading);
+    const auto registry = context.openAnyRegistry(Access::Reading);
     if (!registry) {
         return registry.error();
     }

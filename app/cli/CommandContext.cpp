@@ -40,7 +40,7 @@ base::Result<std::shared_ptr<registry::LocalRegistry>> CommandContext::openRegis
     }
     if (folder.string().starts_with("wandb:")) {
         return base::Error{base::ErrorCode::Unsupported, "the registry '" + folder.string() + "' is not a folder",
-                           "This version opens local registries only."};
+                           "This command works with a folder; registry fetch brings versions of a team's registry into one."};
     }
     std::error_code ignored;
     if (isPresent(folder) && !std::filesystem::is_directory(folder, ignored)) {

@@ -124,6 +124,7 @@ int runCommandLine(const std::vector<std::string>& words) {
         static_cast<void>(printer.answer(shown));
     });
     base::Result<Answer> answer = base::guarded(verb->name, [&] { return commands().at(verb->name)(context); });
+    context.warnOfAge();
     if (!answer) {
         return printer.fail(interruption.explained(answer.error()), context.warnings());
     }

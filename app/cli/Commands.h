@@ -32,6 +32,10 @@ public:
     /// Opens the registry and imports its inbox; what went wrong there is a warning. NotFound: reading, and nothing is
     /// there. PermissionDenied: writing, and it cannot be written. Unsupported: not a folder on this machine.
     [[nodiscard]] base::Result<std::shared_ptr<registry::LocalRegistry>> openRegistry(Access access);
+    /// The same for commands that work with any registry: a folder, or "wandb:ENTITY/REGISTRY".
+    [[nodiscard]] base::Result<std::shared_ptr<registry::Registry>> openAnyRegistry(Access access);
+    /// Adds a warning when a team's registry could only show what it had seen before.
+    void warnOfAge();
 
     /// Progress and log go to standard error when that is a terminal.
     [[nodiscard]] base::Result<operations::OperationContext> operationContext() const;
@@ -58,6 +62,7 @@ private:
     const Interruption& m_interruption;
     std::vector<std::string> m_warnings;
     std::function<void(const base::Result<Answer>&)> m_print;
+    std::function<std::string()> m_seenAt;
 };
 
 /// What --train says, or empty when it was not given. InvalidArgument: no optimizer that protocol::parseOptimizer() knows.

@@ -95,7 +95,7 @@ base::Result<Answer> tag(CommandContext& context) {
             return fit.error();
         }
     }
-    const auto registry = context.openRegistry(Access::Writing);
+    const auto registry = context.openAnyRegistry(Access::Writing);
     if (!registry) {
         return registry.error();
     }
@@ -131,7 +131,7 @@ base::Result<Answer> tag(CommandContext& context) {
 
 base::Result<Answer> deleteVersions(CommandContext& context) {
     const bool isDryRun = context.arguments().has("dry-run");
-    const auto registry = context.openRegistry(isDryRun ? Access::Reading : Access::Writing);
+    const auto registry = context.openAnyRegistry(isDryRun ? Access::Reading : Access::Writing);
     if (!registry) {
         return registry.error();
     }

@@ -12,7 +12,7 @@ base::Result<Answer> exportVersions(CommandContext& context) {
     std::vector<std::string> addresses = context.arguments().positionals();
     const std::filesystem::path folder = addresses.back();
     addresses.pop_back();
-    const auto registry = context.openRegistry(Access::Reading);
+    const auto registry = context.openAnyRegistry(Access::Reading);
     if (!registry) {
         return registry.error();
     }

@@ -3,6 +3,7 @@
 //
 // The noun `registry`: what keeps a registry in order.
 #include "app/cli/Commands.h"
+#include "app/cli/TeamRegistry.h"
 #include "backend/operations/ResultDocuments.h"
 #include "backend/operations/Sentences.h"
 #include "backend/protocol/ErrorTable.h"
@@ -225,8 +226,9 @@ base::Result<Answer> recoverRegistry(CommandContext& context) {
 
 base::Result<Answer> registryNoun(CommandContext& context) {
     static const std::map<std::string, Command, std::less<>> kActions = {
-        {"verify", verifyRegistry}, {"gc", collectGarbage},       {"stats", showStatistics},   {"move", moveRegistry},
-        {"trash", showTrash},       {"restore", restoreVersions}, {"recover", recoverRegistry}};
+        {"verify", verifyRegistry}, {"gc", collectGarbage},       {"stats", showStatistics},    {"move", moveRegistry},
+        {"trash", showTrash},       {"restore", restoreVersions}, {"recover", recoverRegistry}, {"publish", publishToTeam},
+        {"fetch", fetchFromTeam},   {"queue", showQueue},         {"cache", showCache}};
     const std::string action = context.arguments().positionals().front();
     const auto known = kActions.find(action);
     if (known == kActions.end()) {
@@ -236,9 +238,10 @@ base::Result<Answer> registryNoun(CommandContext& context) {
             names.push_back(name);
         }
         const std::string near = nearest(action, names);
-        return base::Error{
-            base::ErrorCode::InvalidArgument, "'registry' has no action '" + action + "'",
-            near.empty() ? "Give verify, gc, stats, move, trash, restore or recover." : "Did you mean '" + near + "'?"};
+        return base::Error{base::ErrorCode::InvalidArgument, "'registry' has no action '" + action + "'",
+                           near.empty()
+                               ? "Give verify, gc, stats, move, trash, restore, recover, publish, fetch, queue or cache."
+                               : "Did you mean '" + near + "'?"};
     }
     return known->second(context);
 }

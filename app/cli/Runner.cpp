@@ -19,7 +19,7 @@ base::Result<Runner> makeRunner(CommandContext& context) {
         return operation.error();
     }
     runner.context = *std::move(operation);
-    base::Result<std::shared_ptr<registry::LocalRegistry>> registry = context.openRegistry(Access::Reading);
+    base::Result<std::shared_ptr<registry::Registry>> registry = context.openAnyRegistry(Access::Reading);
     if (!registry) {
         return registry.error();
     }

@@ -14,7 +14,7 @@ struct Runner {
     std::string address;                   ///< The first positional, or empty.
     operations::RunSettings settings;
     operations::OperationContext context;
-    std::shared_ptr<registry::LocalRegistry> registry;
+    std::shared_ptr<registry::Registry> registry;
     std::unique_ptr<operations::Operations> operations;
 };
 

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kAny = 1'000'000;
 
 const std::vector<OptionSpec> kCommon = {
-    {"registry", "DIR", "registry folder (default: MODULELENS_REGISTRY, else the user's data folder)"},
+    {"registry", "PLACE", "folder, or wandb:ENTITY/REGISTRY (default: MODULELENS_REGISTRY, else the user's data folder)"},
     {"json", "", "one JSON document on standard output"},
     {"timeout", "SECONDS", "end with exit code 8 after this time"},
     {"help", "", "show this text"},
@@ -114,8 +114,12 @@ std::vector<VerbSpec> makeVerbs() {
          "Show where a version comes from, or say so. KIND: derived-from, candidate-of, merged-from.",
          with(kCommon, {{"remove", "", "take the link away"}})},
         {"registry", "ACTION [ARGUMENTS]", 1, kAny,
-         "Keep the registry in order. ACTION: verify, gc, stats, move DIR, trash, restore ID..., recover",
-         with(kCommon, {{"dry-run", "", "gc: only say what would be removed"},
+         "Keep the registry in order. ACTION: verify, gc, stats, move DIR, trash, restore ID..., recover; with a team's "
+         "registry at "
+         "W&B: publish VERSION..., fetch VERSION..., queue [remove ID], cache [clear].",
+         with(kCommon, {{"team", "ADDRESS", "publish, fetch: wandb:ENTITY/REGISTRY (default: MODULELENS_TEAM_REGISTRY)"},
+                        {"query", "QUERY", "publish, fetch: all versions that the query finds"},
+                        {"dry-run", "", "gc: only say what would be removed"},
                         {"older-than", "DAYS", "gc: leave what was deleted later in the trash (default: 0)"}})},
         {"consent", "[list | forget SHA256]", 0, 2,
          "List the files that you consented to, or take consent back: all whose sha256 begins so.", kCommon},

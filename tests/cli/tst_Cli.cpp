@@ -279,8 +279,8 @@ private slots:
         QTest::newRow("no such id") << QStringList{"show", "mv0000000000000000"} << 3 << "not_found";
         QTest::newRow("no such file") << QStringList{"import", "/nowhere/bundle"} << 3 << "not_found";
         QTest::newRow("no such registry") << QStringList{"search", "--registry", "/nowhere"} << 3 << "not_found";
-        QTest::newRow("registry of a later version")
-            << QStringList{"search", "--registry", "wandb:us/models"} << 9 << "unsupported";
+        QTest::newRow("import into a team's registry")
+            << QStringList{"import", "/nowhere", "--registry", "wandb:us/models"} << 9 << "unsupported";
         // Even root may not write below /sys; a container need not have it.
         if (QFileInfo::exists(QStringLiteral("/sys/kernel"))) {
             QTest::newRow("registry not writable")

@@ -12,6 +12,7 @@ import sys
 _COMMANDS = {
     "worker": ("modulelens.worker.main", "speak the worker protocol on standard input and output"),
     "merge": ("modulelens.distributed.merge_command", "put the bundles of all ranks together into one"),
+    "publish": ("modulelens.wandb_store", "publish captures to a W&B registry with the wandb SDK"),
     "export": ("modulelens.offline_export", "add programs to captures, from modules rebuilt here"),
 }
 
