@@ -140,7 +140,8 @@ protocol::ValidateResult checkGradients(CallBinding& binding, const std::atomic<
     protocol::ValidateResult result;
     if (!binding.call().gradients) {
         result.verdict = "not_comparable";
-        result.reason = "the capture holds no gradients of this call: trace it with backward=True";
+        result.reason =
+            "the capture holds no gradients of this call: nothing in it needs one, or it was traced without backward=True";
     } else {
         TrainingRun run(binding);
         (void)run.run(stop, {});

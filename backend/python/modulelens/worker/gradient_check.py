@@ -88,7 +88,10 @@ def check_gradients(bound: BoundCall, job: Job) -> JsonObject:
     """The result of the method without `threads`."""
     expected = bound.call.get("gradients")
     if not expected:
-        reason = "the capture holds no gradients of this call: trace it with backward=True"
+        reason = (
+            "the capture holds no gradients of this call: "
+            "nothing in it needs one, or it was traced without backward=True"
+        )
         return {"verdict": "not_comparable", "exact": False, "max_abs_diff": None, "leaves": [], "reason": reason}
     job.progress("gradients")
     bound.prepare()
