@@ -149,7 +149,10 @@ base::Result<SampleInput> makeTensor(std::string_view text, const std::string& w
     const std::size_t open = text.find('[');
     const std::size_t close = text.find(']');
     const std::optional<ScalarType> type = base::scalarTypeFromName(text.substr(0, open));
-    if (close == std::string_view::npos || !type) {
+    if (close == std::string_view::npos) {
+        return unreadable(whole, "its sizes end without a ']'");
+    }
+    if (!type) {
         return unreadable(whole, "there is no such element type");
     }
     SampleInput input;

@@ -88,6 +88,9 @@ private slots:
             QVERIFY2(!input.hasValue() && input.error().code == ErrorCode::InvalidArgument, text);
         }
         QVERIFY(parseSampleInput("@/nowhere.safetensors:x", 0).error().code == ErrorCode::NotFound);
+        // The sentence names what is wrong, not something else.
+        QVERIFY(parseSampleInput("float32[8", 0).error().message.find("']'") != std::string::npos);
+        QVERIFY(parseSampleInput("float99[8]", 0).error().message.find("element type") != std::string::npos);
     }
 };
 
