@@ -91,7 +91,7 @@ private slots:
         const std::string all = helpText(nullptr);
         for (const VerbSpec& verb : verbs()) {
             QVERIFY(all.find(std::string(verb.name)) != std::string::npos);
-            QVERIFY(helpText(&verb).find("--registry DIR") != std::string::npos);
+            QVERIFY(helpText(&verb).find("--registry ") != std::string::npos);
         }
         QVERIFY(all.find("130 cancelled") != std::string::npos);
     }
