@@ -45,12 +45,12 @@ void readBlocks(Connection& connection, VersionColumn column, std::int64_t since
 
 template <class Cell>
 std::shared_ptr<const std::vector<Cell>> VersionColumns::read(Connection& connection, VersionColumn column,
-                                                              std::array<Cached<Cell>, kVersionColumns>& cache, Cell absent) {
+                                                              Cache<Cell> VersionColumns::* cache, Cell absent) {
     const std::int64_t generation = indexGeneration(connection);
     Cached<Cell> known;
     {
         const base::MutexLock lock(m_mutex);
-        known = cache[static_cast<std::size_t>(column)];
+        known = (this->*cache)[static_cast<std::size_t>(column)];
     }
     if (known.cells && known.generation == generation) {
         return known.cells;
@@ -60,7 +60,7 @@ std::shared_ptr<const std::vector<Cell>> VersionColumns::read(Connection& connec
     auto cells = isNewer ? std::make_shared<std::vector<Cell>>(*known.cells) : std::make_shared<std::vector<Cell>>();
     readBlocks(connection, column, isNewer ? known.generation : -1, absent, *cells);
     const base::MutexLock lock(m_mutex);
-    Cached<Cell>& kept = cache[static_cast<std::size_t>(column)];
+    Cached<Cell>& kept = (this->*cache)[static_cast<std::size_t>(column)];
     if (kept.generation < generation) {
         kept = {generation, cells};
     }
@@ -68,11 +68,11 @@ std::shared_ptr<const std::vector<Cell>> VersionColumns::read(Connection& connec
 }
 
 std::shared_ptr<const VersionColumns::Ids> VersionColumns::ids(Connection& connection, VersionColumn column) {
-    return read<std::int32_t>(connection, column, m_ids, 0);
+    return read<std::int32_t>(connection, column, &VersionColumns::m_ids, 0);
 }
 
 std::shared_ptr<const VersionColumns::Numbers> VersionColumns::numbers(Connection& connection, VersionColumn column) {
-    return read<std::int64_t>(connection, column, m_numbers, kNoNumber);
+    return read<std::int64_t>(connection, column, &VersionColumns::m_numbers, kNoNumber);
 }
 
 std::shared_ptr<const std::vector<std::string>> VersionColumns::foldedNames(Connection& connection) {

@@ -64,12 +64,14 @@ private:
         std::shared_ptr<const std::vector<Cell>> cells;
     };
     template <class Cell>
+    using Cache = std::array<Cached<Cell>, kVersionColumns>;
+    template <class Cell>
     std::shared_ptr<const std::vector<Cell>> read(Connection& connection, VersionColumn column,
-                                                  std::array<Cached<Cell>, kVersionColumns>& cache, Cell absent);
+                                                  Cache<Cell> VersionColumns::* cache, Cell absent);
 
     base::Mutex m_mutex;
-    std::array<Cached<std::int32_t>, kVersionColumns> m_ids ML_GUARDED_BY(m_mutex);
-    std::array<Cached<std::int64_t>, kVersionColumns> m_numbers ML_GUARDED_BY(m_mutex);
+    Cache<std::int32_t> m_ids ML_GUARDED_BY(m_mutex);
+    Cache<std::int64_t> m_numbers ML_GUARDED_BY(m_mutex);
     std::shared_ptr<const std::vector<std::string>> m_names ML_GUARDED_BY(m_mutex);
 };
 

@@ -223,6 +223,7 @@ private slots:
         auto team = open();
         const auto report = publish(*team);
         std::vector<std::string> ids;
+        ids.reserve(report.versions.size());
         for (const auto& published : report.versions) {
             ids.push_back(published.id);
         }
