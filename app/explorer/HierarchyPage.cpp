@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/explorer/HierarchyPage.h"
 
+#include "app/explorer/Strip.h"
 #include "models/Format.h"
 #include "widgets/DropDown.h"
 #include "widgets/FindField.h"
@@ -15,7 +16,6 @@
 #include "widgets/Theme.h"
 
 #include <QHBoxLayout>
-#include <QPainter>
 #include <QSplitter>
 #include <QVBoxLayout>
 
@@ -35,20 +35,6 @@ constexpr int kNarrow = 1160;
 constexpr int kLegendHeight = 28;
 constexpr int kLeastFlameHeight = 84;
 constexpr double kGreatestFlameShare = .45;
-
-/// The strip that holds the path and the choices of order: one ground, one line below.
-class PathRow : public QWidget {
-public:
-    using QWidget::QWidget;
-
-protected:
-    void paintEvent(QPaintEvent*) override {
-        const widgets::Theme& t = widgets::Theme::current();
-        QPainter painter(this);
-        painter.fillRect(rect(), t.window);
-        painter.fillRect(0, height() - 1, width(), 1, t.line);
-    }
-};
 
 /// Half of the interquartile range over the median of the runs, as "±0.8 %"; empty for fewer than four runs.
 QString spreadText(const std::vector<std::int64_t>& samples) {
@@ -128,7 +114,7 @@ QWidget* HierarchyPage::makePathRow() {
     m_grouping->addItems({tr("module"), tr("call"), tr("class")});
     m_grouping->setAccessibleName(tr("Grouping"));
     m_order->addItems({tr("heaviest first"), tr("time")});
-    auto* row = new PathRow(this);
+    auto* row = new Strip(this);
     row->setFixedHeight(32);
     auto* layout = new QHBoxLayout(row);
     layout->setContentsMargins(0, 0, 16, 0);

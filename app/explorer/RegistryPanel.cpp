@@ -3,6 +3,7 @@
 #include "app/explorer/RegistryPanel.h"
 
 #include "app/explorer/Session.h"
+#include "app/explorer/Strip.h"
 #include "models/Format.h"
 #include "models/QueryText.h"
 #include "widgets/EmptyState.h"
@@ -16,7 +17,6 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
-#include <QPainter>
 #include <QScrollArea>
 #include <QSplitter>
 #include <QStackedWidget>
@@ -32,21 +32,6 @@ using RowKind = RegistryTreeModel::RowKind;
 using widgets::Icon;
 
 constexpr int kGreatestFacetHeight = 420;
-
-/// A strip on the window colour between two lines.
-class CountRow : public QWidget {
-public:
-    using QWidget::QWidget;
-
-protected:
-    void paintEvent(QPaintEvent*) override {
-        const widgets::Theme& t = widgets::Theme::current();
-        QPainter painter(this);
-        painter.fillRect(rect(), t.window);
-        painter.fillRect(0, 0, width(), 1, t.line);
-        painter.fillRect(0, height() - 1, width(), 1, t.line);
-    }
-};
 
 QToolButton* toolButton(Icon icon, const QString& name, QWidget* parent) {
     auto* button = new QToolButton(parent);
@@ -65,7 +50,7 @@ RegistryPanel::RegistryPanel(Session& session, QWidget* parent)
       m_pages(new QStackedWidget(this)),
       m_query(new widgets::QueryField(this)),
       m_facets(new widgets::FacetList),
-      m_countRow(new CountRow(this)),
+      m_countRow(new Strip(this, Strip::Lines::Both)),
       m_count(new QLabel(m_countRow)),
       m_results(new QStackedWidget(this)),
       m_tree(new widgets::RegistryTree(this)),

@@ -6,6 +6,7 @@
 #include "app/explorer/Session.h"
 #include "app/explorer/SourceEditPanel.h"
 #include "app/explorer/SourceView.h"
+#include "app/explorer/Strip.h"
 #include "backend/base/FileSystem.h"
 #include "backend/operations/Verifying.h"
 #include "models/Format.h"
@@ -16,7 +17,6 @@
 
 #include <QEvent>
 #include <QHBoxLayout>
-#include <QPainter>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QStackedWidget>
@@ -34,20 +34,6 @@ constexpr int kToolsHeight = 32;
 
 const char* const kShownOnly = QT_TRANSLATE_NOOP("modulelens::explorer::SourcePage",
                                                  "As captured. Shown only: captured code runs nowhere before you allow it.");
-
-/// The strip above the source: one ground, one line below.
-class ToolsRow : public QWidget {
-public:
-    using QWidget::QWidget;
-
-protected:
-    void paintEvent(QPaintEvent*) override {
-        const widgets::Theme& t = widgets::Theme::current();
-        QPainter painter(this);
-        painter.fillRect(rect(), t.window);
-        painter.fillRect(0, height() - 1, width(), 1, t.line);
-    }
-};
 
 struct Argument {
     QString name;
@@ -187,7 +173,7 @@ void SourcePage::buildLayout() {
     body->addWidget(scroll);
     body->addWidget(line);
     body->addWidget(m_pages, 1);
-    auto* tools = new ToolsRow(this);
+    auto* tools = new Strip(this);
     auto* row = new QHBoxLayout(tools);
     row->setContentsMargins(0, 0, 16, 0);
     row->setSpacing(8);

@@ -130,6 +130,9 @@ private:
 [[nodiscard]] base::Result<std::vector<std::filesystem::path>> findBundles(base::FileSystem& files,
                                                                            const std::filesystem::path& path);
 
+/// Corrupt: `bytes` are not the data that `reference` names by its digest; the fix says how to find what is damaged.
+[[nodiscard]] base::Result<void> checkTensorData(const TensorReference& reference, std::span<const std::byte> bytes);
+
 /// Digest of tensor data by the rule of docs/formats/bundle.md.
 [[nodiscard]] std::string tensorDigest(ScalarType dtype, std::span<const std::int64_t> storedShape,
                                        std::span<const std::byte> bytes);

@@ -301,4 +301,13 @@ std::string tensorDigest(ScalarType dtype, std::span<const std::int64_t> storedS
     return sha.finish();
 }
 
+base::Result<void> checkTensorData(const TensorReference& reference, std::span<const std::byte> bytes) {
+    if (tensorDigest(reference.dtype, reference.storedShape, bytes) == reference.digest) {
+        return {};
+    }
+    return base::Error{base::ErrorCode::Corrupt,
+                       "the data of tensor " + reference.digest.substr(0, 12) + " is damaged: it is not what was captured",
+                       "Run `modulelens registry verify`, which names the damaged files, or capture the module again."};
+}
+
 }  // namespace modulelens::capture

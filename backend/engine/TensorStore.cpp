@@ -109,12 +109,9 @@ base::Result<StoredData> TensorStore::find(const capture::TensorReference& refer
                            "Verify the registry or import the bundle again."};
     }
     if (!data->isVerified) {
-        if (capture::tensorDigest(reference.dtype, reference.storedShape, {data->pristine, data->sizeBytes}) !=
-            reference.digest) {
-            return base::Error{
-                base::ErrorCode::Corrupt,
-                "the data of tensor " + reference.digest.substr(0, 12) + " is damaged: it is not what was captured",
-                "Run `modulelens registry verify`, which names the damaged files, or capture the module again."};
+        const base::Result<void> checked = capture::checkTensorData(reference, {data->pristine, data->sizeBytes});
+        if (!checked) {
+            return checked.error();
         }
         data->isVerified = true;
     }

@@ -98,23 +98,4 @@ base::Result<std::string> resolveUrl(const std::string& base, const std::string&
     return text;
 }
 
-std::string percentEncoded(std::string_view text) {
-    constexpr std::string_view kDigits = "0123456789ABCDEF";
-    std::string result;
-    result.reserve(text.size());
-    for (const char c : text) {
-        const bool isPlain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                             c == '.' || c == '_' || c == '~';
-        if (isPlain) {
-            result += c;
-        } else {
-            const auto byte = static_cast<unsigned char>(c);
-            result += '%';
-            result += kDigits[byte >> 4];
-            result += kDigits[byte & 15];
-        }
-    }
-    return result;
-}
-
 }  // namespace modulelens::http

@@ -29,7 +29,4 @@ struct Url {
 /// What `reference`, absolute or relative, means on the page `base`. InvalidArgument: as parseUrl.
 [[nodiscard]] base::Result<std::string> resolveUrl(const std::string& base, const std::string& reference);
 
-/// `text` as one segment of a path: everything but letters, digits and "-._~" percent-encoded.
-[[nodiscard]] std::string percentEncoded(std::string_view text);
-
 }  // namespace modulelens::http

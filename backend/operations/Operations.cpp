@@ -466,12 +466,8 @@ base::Result<std::vector<TensorStatistics>> Operations::tensorStatistics(const s
                 if (!slice) {
                     return slice.error();
                 }
-                const std::string& digest = item.tensor.digest;
-                if (capture::tensorDigest(item.tensor.dtype, item.tensor.storedShape, (*slice)->bytes()) != digest) {
-                    return base::Error{
-                        base::ErrorCode::Corrupt,
-                        "the data of tensor " + digest.substr(0, 12) + " is damaged: it is not what was captured",
-                        "Run `modulelens registry verify`, which names the damaged files."};
+                if (base::Result<void> checked = capture::checkTensorData(item.tensor, (*slice)->bytes()); !checked) {
+                    return checked.error();
                 }
                 base::Result<TensorStatistics> computed = computeStatistics(item.tensor, (*slice)->bytes(), context.stop);
                 if (!computed) {

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "backend/registry/Connection.h"
 
+#include "backend/base/Digest.h"
+#include "backend/base/PercentEncoding.h"
+
 #include <sqlite3.h>
 
 #include <array>
@@ -19,20 +22,7 @@ constexpr std::uintmax_t kLeastFreeBytes = 32'768;
 
 /// The path as a URI, so that options can follow it.
 std::string databaseUri(const std::filesystem::path& path, bool immutable) {
-    static constexpr std::string_view kDigits = "0123456789ABCDEF";
-    std::string uri = "file:";
-    for (const char c : std::filesystem::absolute(path).string()) {
-        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' || c == '.' ||
-                           c == '-' || c == '_';
-        if (plain) {
-            uri += c;
-        } else {
-            const auto byte = static_cast<unsigned char>(c);
-            uri += '%';
-            uri += kDigits[byte >> 4];
-            uri += kDigits[byte & 15];
-        }
-    }
+    const std::string uri = "file:" + base::percentEncoded(std::filesystem::absolute(path).string(), "/");
     return immutable ? uri + "?immutable=1" : uri;
 }
 
@@ -158,15 +148,15 @@ void bindDigest(SQLite::Statement& statement, int index, const std::string& hex)
 }
 
 std::string digestColumn(SQLite::Statement& statement, int index) {
-    static constexpr std::string_view kDigits = "0123456789abcdef";
     const SQLite::Column column = statement.getColumn(index);
-    const auto* bytes = static_cast<const unsigned char*>(column.getBlob());
-    std::string hex;
-    for (int i = 0; bytes != nullptr && i < column.getBytes(); ++i) {
-        hex += kDigits[bytes[i] >> 4];
-        hex += kDigits[bytes[i] & 15];
-    }
-    return hex;
+    const auto* bytes = static_cast<const char*>(column.getBlob());
+    return bytes == nullptr ? std::string() : base::hexOf({bytes, static_cast<std::size_t>(column.getBytes())});
+}
+
+bool hasRow(SQLite::Statement& row) {
+    const bool found = row.executeStep();
+    row.tryReset();
+    return found;
 }
 
 }  // namespace modulelens::registry

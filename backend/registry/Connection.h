@@ -140,5 +140,7 @@ private:
 void bindDigest(SQLite::Statement& statement, int index, const std::string& hex);
 /// The hex of a digest column; empty for NULL.
 [[nodiscard]] std::string digestColumn(SQLite::Statement& statement, int index);
+/// True when the bound statement gives a row; resets it.
+[[nodiscard]] bool hasRow(SQLite::Statement& row);
 
 }  // namespace modulelens::registry

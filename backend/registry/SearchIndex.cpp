@@ -363,9 +363,7 @@ bool hasPartWith(std::string_view folded, std::string_view start) {
 
 bool hasPending(Connection& connection) {
     SQLite::Statement& row = connection.prepare("SELECT 1 FROM pending LIMIT 1");
-    const bool found = row.executeStep();
-    row.tryReset();
-    return found;
+    return hasRow(row);
 }
 
 std::int64_t indexGeneration(Connection& connection) {

@@ -97,9 +97,7 @@ void storeFigures(Connection& connection, std::int64_t version, const std::strin
     newer.bind(1, version);
     newer.bind(2, kind);
     newer.bind(3, created);
-    const bool outdated = newer.executeStep();
-    newer.tryReset();
-    if (outdated) {
+    if (hasRow(newer)) {
         return;
     }
     if (kind == "validation") {

@@ -27,24 +27,6 @@ base::Result<void> checkNote(const std::string& text) {
     return {};
 }
 
-/// The rowid of a version in the trash.
-std::optional<std::int64_t> findDeleted(Connection& connection, const std::string& id) {
-    SQLite::Statement& row = connection.prepare("SELECT id FROM version WHERE key = ?1 AND deleted IS NOT NULL");
-    row.bind(1, id);
-    std::optional<std::int64_t> rowid;
-    if (row.executeStep()) {
-        rowid = row.getColumn(0).getInt64();
-    }
-    row.tryReset();
-    return rowid;
-}
-
-bool hasRow(SQLite::Statement& row) {
-    const bool found = row.executeStep();
-    row.tryReset();
-    return found;
-}
-
 /// True when one comes from the other, over any number of links.
 bool comesFrom(Connection& connection, std::int64_t version, std::int64_t other) {
     SQLite::Statement& row = connection.prepare(
@@ -92,7 +74,7 @@ base::Result<void> SqliteRegistry::restore(const std::string& id) {
         return writable;
     }
     return m_pool->write([&](Connection& connection) -> base::Result<void> {
-        const std::optional<std::int64_t> version = findDeleted(connection, id);
+        const std::optional<std::int64_t> version = findDeletedVersion(connection, id);
         if (!version) {
             if (findVersion(connection, id)) {
                 return base::Error{base::ErrorCode::NotFound, "The version " + id + " is not in the trash.", ""};

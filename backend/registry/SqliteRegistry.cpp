@@ -102,9 +102,7 @@ bool isKnownFile(Connection& connection, const std::string& name) {
     SQLite::Statement& row =
         connection.prepare(pack ? "SELECT 1 FROM pack WHERE digest = ?1" : "SELECT 1 FROM object WHERE digest = ?1");
     bindDigest(row, 1, digestOfName(name));
-    const bool known = row.executeStep();
-    row.tryReset();
-    return known;
+    return hasRow(row);
 }
 
 SqliteRegistry::SqliteRegistry(base::FileSystem& files, std::filesystem::path folder, Mode mode)

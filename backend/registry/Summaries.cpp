@@ -42,6 +42,17 @@ AttributeValue attributeColumn(SQLite::Statement& row) {
     return number;
 }
 
+std::optional<std::int64_t> rowIdOf(Connection& connection, const char* sql, const std::string& key) {
+    SQLite::Statement& row = connection.prepare(sql);
+    row.bind(1, key);
+    std::optional<std::int64_t> rowid;
+    if (row.executeStep()) {
+        rowid = row.getColumn(0).getInt64();
+    }
+    row.tryReset();
+    return rowid;
+}
+
 }  // namespace
 
 VersionSummary readVersion(Connection& connection, std::int64_t rowid) {
@@ -103,21 +114,17 @@ VersionSummary readVersion(Connection& connection, std::int64_t rowid) {
 }
 
 std::optional<std::int64_t> findVersion(Connection& connection, const std::string& id) {
-    SQLite::Statement& row = connection.prepare("SELECT id FROM version WHERE key = ?1 AND deleted IS NULL");
-    row.bind(1, id);
-    std::optional<std::int64_t> rowid;
-    if (row.executeStep()) {
-        rowid = row.getColumn(0).getInt64();
-    }
-    row.tryReset();
-    return rowid;
+    return rowIdOf(connection, "SELECT id FROM version WHERE key = ?1 AND deleted IS NULL", id);
+}
+
+std::optional<std::int64_t> findDeletedVersion(Connection& connection, const std::string& id) {
+    return rowIdOf(connection, "SELECT id FROM version WHERE key = ?1 AND deleted IS NOT NULL", id);
 }
 
 base::Error noSuchVersion(Connection& connection, const std::string& id) {
     SQLite::Statement& row = connection.prepare("SELECT 1 FROM version WHERE key = ?1");
     row.bind(1, id);
-    const bool deleted = row.executeStep();
-    row.tryReset();
+    const bool deleted = hasRow(row);
     return {base::ErrorCode::NotFound,
             deleted ? "The version " + id + " was deleted." : "There is no version with the id '" + id + "'.",
             "Search for it with `modulelens search`, or name it as MODEL::MODULE@vN."};

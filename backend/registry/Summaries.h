@@ -18,6 +18,8 @@ namespace modulelens::registry {
 
 /// Rowid of a version that is not in the trash.
 [[nodiscard]] std::optional<std::int64_t> findVersion(Connection& connection, const std::string& id);
+/// The rowid of a version in the trash.
+[[nodiscard]] std::optional<std::int64_t> findDeletedVersion(Connection& connection, const std::string& id);
 
 /// NotFound for an id that names no version; says so when it lies in the trash.
 [[nodiscard]] base::Error noSuchVersion(Connection& connection, const std::string& id);

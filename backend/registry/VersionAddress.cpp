@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "backend/registry/VersionAddress.h"
 
+#include "backend/base/PercentEncoding.h"
 #include "backend/registry/TextPosition.h"
 
 #include <algorithm>
@@ -152,26 +153,9 @@ bool isVersionId(std::string_view text) {
 }
 
 std::string formatDeepLink(const std::string& address, const std::string& view) {
-    const auto escaped = [](const std::string& text) {
-        static constexpr std::string_view kDigits = "0123456789ABCDEF";
-        std::string out;
-        for (const char c : text) {
-            const bool unreserved = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                                    c == '.' || c == '_' || c == '~';
-            if (unreserved) {
-                out += c;
-            } else {
-                const auto byte = static_cast<unsigned char>(c);
-                out += '%';
-                out += kDigits[byte >> 4];
-                out += kDigits[byte & 15];
-            }
-        }
-        return out;
-    };
-    std::string link = "modulelens:open?version=" + escaped(address);
+    std::string link = "modulelens:open?version=" + base::percentEncoded(address);
     if (!view.empty()) {
-        link += "&view=" + escaped(view);
+        link += "&view=" + base::percentEncoded(view);
     }
     return link;
 }

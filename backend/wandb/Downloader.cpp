@@ -4,7 +4,7 @@
 
 #include "backend/base/Digest.h"
 #include "backend/base/Guarded.h"
-#include "backend/http/Url.h"
+#include "backend/base/PercentEncoding.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -283,13 +283,13 @@ std::string handlerUrl(const std::string& baseUrl, const VersionRow& row, const 
     const std::string birth = entry.birthArtifact.empty() ? row.artifact : entry.birthArtifact;
     std::string url = baseUrl + "/artifactsV2";
     for (const std::string& part : {region, row.place.entity, row.place.project, row.place.collection}) {
-        url += '/' + http::percentEncoded(part);
+        url += '/' + base::percentEncoded(part);
     }
     if (withArtifact) {
-        url += '/' + http::percentEncoded(row.artifact);
+        url += '/' + base::percentEncoded(row.artifact);
     }
-    url += '/' + http::percentEncoded(birth) + '/' + base::hexOf(base::bytesOfBase64(entry.digest).value_or(""));
-    return url + '/' + http::percentEncoded(path.substr(path.rfind('/') + 1));
+    url += '/' + base::percentEncoded(birth) + '/' + base::hexOf(base::bytesOfBase64(entry.digest).value_or(""));
+    return url + '/' + base::percentEncoded(path.substr(path.rfind('/') + 1));
 }
 
 base::Result<Manifest> Downloader::manifest(const VersionRow& row, std::stop_token stop) {

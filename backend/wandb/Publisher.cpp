@@ -4,8 +4,8 @@
 
 #include "backend/base/Digest.h"
 #include "backend/base/Guarded.h"
+#include "backend/base/PercentEncoding.h"
 #include "backend/capture/JsonView.h"
-#include "backend/http/Url.h"
 #include "backend/wandb/Names.h"
 #include "backend/wandb/Upload.h"
 
@@ -212,8 +212,8 @@ void Publisher::finish(std::stop_token stop) {
     const std::string text = json{{"complete", true}, {"exitcode", 0}}.dump();
     http::Request request;
     request.method = http::Method::Post;
-    request.url = m_service.signIn().baseUrl + "/files/" + http::percentEncoded(m_target.team) + '/' +
-                  http::percentEncoded(m_target.project) + '/' + http::percentEncoded(m_run) + "/file_stream";
+    request.url = m_service.signIn().baseUrl + "/files/" + base::percentEncoded(m_target.team) + '/' +
+                  base::percentEncoded(m_target.project) + '/' + base::percentEncoded(m_run) + "/file_stream";
     request.withCredentials = true;
     request.headers = {{"Content-Type", "application/json"}};
     request.body = std::as_bytes(std::span(text));

@@ -237,7 +237,9 @@ const at::Tensor& resizeKeepingData(const at::Tensor& self, at::IntArrayRef size
         at::detail::computeStorageNbytesContiguous(sizes, self.element_size(), static_cast<std::size_t>(self.storage_offset()));
     if (needed > self.storage().nbytes()) {
         c10::DataPtr grown = allocator().allocate(needed);
-        std::memcpy(grown.get(), self.storage().data(), self.storage().nbytes());
+        if (self.storage().nbytes() > 0) {
+            std::memcpy(grown.get(), self.storage().data(), self.storage().nbytes());
+        }
         self.storage().set_data_ptr(std::move(grown));
         self.storage().set_nbytes(needed);
     }
